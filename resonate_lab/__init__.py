@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from resonate_lab.cron import CronError, CronExpression
     from resonate_lab.engine import Engine
     from resonate_lab.errors import ProtocolError, ResonateLabError
-    from resonate_lab.whatif import WhatIf, audit, read_fleet, what_if
+    from resonate_lab.whatif.audit import audit
+    from resonate_lab.whatif.fleet import read_fleet
+    from resonate_lab.whatif.outage import WhatIf, what_if
 
 __version__ = "0.1.0"
 
@@ -53,7 +55,9 @@ def __getattr__(name: str) -> object:
     elif name in _MODULES:
         value = import_module(f"resonate_lab.{name}")
     else:
-        raise AttributeError(f"module 'resonate_lab' has no attribute {name!r}; it has {', '.join(__all__)}")
+        raise AttributeError(
+            f"module 'resonate_lab' has no attribute {name!r}; it has {', '.join(__all__)}"
+        )
     globals()[name] = value
     return value
 

@@ -5,11 +5,13 @@ are their friendly twins: they take what `pandas.Timestamp` takes and answer in 
 """
 
 import operator
+import time
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from resonate_lab import _fastcron, _html
+from resonate_lab import _html
 from resonate_lab._fastcron import DIALECTS, Cron, CronError
 from resonate_lab.errors import WindowError
 from resonate_lab.instants import datetime_index, instant_ms, timestamp
@@ -29,6 +31,8 @@ MAX_TICKS = 100_000_000
 # Up to this many the array is laid out before it is known whether so many ticks are
 # left: cheaper than counting them first.
 _UNCOUNTED = 4096
+
+_SHOWN = "%a %Y-%m-%d %H:%M:%S"
 
 _INT64 = np.dtype(np.int64)  # handing numpy the type instead costs a look-up a call
 
@@ -68,7 +72,7 @@ class CronExpression(Cron):
     >>> nine.next("2024-01-05 09:00")
     Timestamp('2024-01-08 09:00:00+0000', tz='UTC')
     >>> nine.count("2024-01-01", "2024-12-31")
-    262
+    261
     """
 
     __slots__ = ()
@@ -325,21 +329,84 @@ class CronExpression(Cron):
 
         return lint(self, None if now is None else instant_ms(now, "now"))
 
-    def _repr_html_(self) -> str:
-        # The reader's zone is the machine's: a notebook is read where its kernel runs.
-        from datetime import datetime
+    def compare(
+        self, other: str = "crontab", after: "Instant | None" = None, n: int = 5
+    ) -> "pd.DataFrame":
+        """Return the ticks of the expression beside those that its text has elsewhere.
 
-        now = datetime.now().astimezone()
-        ticks = self.fires(5, now)
-        zone = now.tzinfo
+        Parameters
+        ----------
+        other : str
+            "crontab", read by croniter, or a dialect
+        after : int, str, datetime or pandas.Timestamp, optional
+            instant that the ticks lie strictly after; without it the present one
+        n : int
+            ticks to show
+
+        Returns
+        -------
+        pandas.DataFrame
+            n rows, and one more where the first difference lies beyond them, in order of
+            ``tick`` (int64, from 1); ``ours`` and ``theirs`` (datetime64[ms, UTC], NaT
+            where there is none), ``same`` and ``first_difference`` (bool). ``attrs`` holds
+            ``verdict`` ("same" or "different", proved up to the end of 2099), ``reason``
+            and ``instead``, a tuple of the texts that mean here what this one means there
+
+        Raises
+        ------
+        ValueError
+            the text means nothing there, or `other` is unknown
+
+        Examples
+        --------
+        >>> frame = CronExpression("0 9 * * 1-5").compare(after="2024-01-01")
+        >>> frame.attrs["verdict"], frame.attrs["instead"]
+        ('different', ('0 9 * * MON-FRI',))
+        """
+        import pandas as pd
+
+        from resonate_lab.cron import crontab
+
+        after_ms = time.time_ns() // 1_000_000 if after is None else instant_ms(after, "after")
+        rows = crontab.compare(self, other, after_ms, n)
+        found = crontab.verdict(self.text, type(self), after_ms, other=other, dialect=self.dialect)
+        frame = pd.DataFrame(
+            {
+                "tick": pd.Series([row["tick"] for row in rows], dtype="int64"),
+                **{
+                    side: pd.to_datetime(
+                        pd.Series([row[f"{side}_ms"] for row in rows], dtype="Int64"),
+                        unit="ms",
+                        utc=True,
+                    ).astype("datetime64[ms, UTC]")
+                    for side in ("ours", "theirs")
+                },
+                "same": pd.Series([row["same"] for row in rows], dtype=bool),
+                "first_difference": pd.Series(
+                    [row["first_difference"] for row in rows], dtype=bool
+                ),
+            }
+        )
+        instead = found.translation.texts if found.translation is not None else ()
+        frame.attrs.update(verdict=found.verdict, reason=found.reason, instead=instead)
+        return frame
+
+    def _repr_html_(self) -> str:
+        now_ms = time.time_ns() // 1_000_000
         rows = [
-            (f"{t:%a %Y-%m-%d %H:%M:%S}", f"{t.tz_convert(zone):%a %Y-%m-%d %H:%M:%S %Z}") for t in ticks
+            (
+                f"{datetime.fromtimestamp(tick // 1000, UTC):{_SHOWN}}",
+                # The zone of a notebook's reader is that of the machine its kernel runs on;
+                # asked tick by tick, since its offset changes through the year.
+                f"{datetime.fromtimestamp(tick // 1000).astimezone():{_SHOWN} %Z}",
+            )
+            for tick in self.fires_ms(now_ms, 5).tolist()
         ]
-        findings = [(f.severity, f.code, f.message, f.suggestion or "") for f in self.lint(now)]
+        findings = [(f.severity, f.code, f.message, f.suggestion or "") for f in self.lint(now_ms)]
         parts = [
             f"<code>{_html.escape(self.text)}</code> <small>{_html.escape(self.dialect)}</small>",
             f"<div>{_html.escape(self.explain(), 400)}</div>",
-            _html.table(rows, ("next ticks, UTC", f"here ({now:%Z})"))
+            _html.table(rows, ("next ticks, UTC", "in your zone"))
             if rows
             else "<div>no tick is left</div>",
         ]
@@ -355,7 +422,8 @@ def _limit(value: int) -> int:
         limit = operator.index(value)
     except TypeError:
         raise TypeError(
-            f"limit is {value!r} of type {type(value).__name__}; give an int, the most ticks to return"
+            f"limit is {value!r} of type {type(value).__name__}; "
+            "give an int, the most ticks to return"
         ) from None
     if limit < 0:
         raise WindowError(f"limit {limit} is negative; give 0 or more, the most ticks to return")
