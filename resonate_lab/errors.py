@@ -7,6 +7,7 @@ are for the caller's bugs. The one error that stands elsewhere is ``CronError``,
 
 __all__ = [
     "DurationError",
+    "EmptyAgenda",
     "FleetError",
     "FrameError",
     "InstantError",
@@ -30,6 +31,10 @@ class DurationError(ResonateLabError, ValueError):
 
 class WindowError(ResonateLabError, ValueError):
     """A window is turned round, or holds more ticks than may be listed at once."""
+
+
+class EmptyAgenda(ResonateLabError):  # noqa: N818
+    """The engine was told to take a step, and nothing is armed."""
 
 
 class FleetError(ResonateLabError, ValueError):

@@ -1,0 +1,327 @@
+"""Whatever a fleet is read from, as one table of cells with the place of each row.
+
+Bytes become text here, and text becomes cells; what a cell means is the business of
+`fleet`. Every failure is one `FleetError` that names the source and the line.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import IO, cast
+
+import pandas as pd
+
+from resonate_lab.errors import FleetError
+
+__all__ = ["CRON_NAMES", "FORMATS", "MAX_BYTES", "Source", "Table", "name_key", "read_table"]
+
+Source = str | os.PathLike[str] | IO[str] | IO[bytes] | pd.DataFrame
+
+MAX_BYTES = 256 * 1024 * 1024
+"""Largest file that is read at once; about five million rows."""
+
+CRON_NAMES = ("cron", "expr", "expression", "cronexpression", "schedule")
+"""What the column of the expressions may be called, best first; see `name_key`."""
+
+FORMATS = ("csv", "crontab", "json", "parquet")
+_SUFFIXES = {
+    ".crontab": "crontab",
+    ".cron": "crontab",
+    ".json": "json",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+# The longer marks first: UTF-32's little-endian mark begins with UTF-16's.
+_BYTE_ORDER_MARKS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+
+
+@dataclass(slots=True)
+class Table:
+    """What a reader found: cells by column, and where each row stands."""
+
+    name: str  # of the source, for messages
+    unit: str  # what a place is called: line, row, record
+    places: Sequence[int]
+    columns: dict[str, list[object]]
+
+    def where(self, row: int) -> str:
+        """Return where a row stands, in words."""
+        return f"{self.unit} {self.places[row]} of {self.name}"
+
+
+def read_table(source: Source, format: str | None, encoding: str | None) -> Table:
+    """Return the cells of a source; see `fleet.read_fleet` for what it may be."""
+    if format is not None and format not in FORMATS:
+        raise FleetError(f"format {format!r} is none of {', '.join(FORMATS)}")
+    if isinstance(source, pd.DataFrame):
+        return _from_frame(source, "the frame")
+    name, content = _content(source)
+    kind = format or _guess(name, content)
+    if kind == "parquet":
+        return _from_parquet(name, content)
+    text = content if isinstance(content, str) else _decode(name, content, encoding)
+    if not text.strip():
+        raise FleetError(f"{name} is empty, but a fleet needs at least one schedule")
+    reader = {"csv": _from_csv, "crontab": _from_crontab, "json": _from_json}[kind]
+    return reader(name, text)
+
+
+def name_key(head: str) -> str:
+    """Return a column's name as it is compared: no case, blank, hyphen or underscore."""
+    return re.sub(r"[\s_-]+", "", head).casefold()
+
+
+# ---- from a source to bytes, from bytes to text
+
+
+def _content(source: object) -> tuple[str, str | bytes]:
+    """Return the source's name for messages, and all that it holds."""
+    if isinstance(source, str | os.PathLike):
+        path = os.fspath(cast("str | os.PathLike[str]", source))
+        if re.match(r"https?://", path, re.IGNORECASE):
+            raise FleetError(
+                f"{path!r} is a live server, and a fleet is read from a file or frame: run "
+                "'resonate schedules search --limit 1000 > fleet.json' and read fleet.json"
+            )
+        if "\n" in path:
+            raise FleetError(
+                f"{path[:40]!r} holds a line break, so it is no path: wrap the text in io.StringIO"
+            )
+        name = repr(PurePath(path).name)
+        with open(path, "rb") as file:
+            content: str | bytes = file.read(MAX_BYTES + 1)
+    elif hasattr(source, "read"):
+        label = getattr(source, "name", None)
+        name = repr(PurePath(label).name) if isinstance(label, str) else "the file object"
+        content = source.read(MAX_BYTES + 1)
+        if not isinstance(content, str | bytes):
+            raise TypeError(f"read() of {name} gave {type(content).__name__}, not str or bytes")
+    else:
+        raise TypeError(
+            "a fleet is read from a path, a file object or a DataFrame, "
+            f"not from {type(source).__name__}"
+        )
+    if len(content) > MAX_BYTES:
+        raise FleetError(
+            f"{name} is larger than {MAX_BYTES // 2**20} MiB: split it, or pass it as a DataFrame"
+        )
+    return name, content
+
+
+def _guess(name: str, content: str | bytes) -> str:
+    file = PurePath(name.strip("'\""))
+    if file.suffix.lower() in _SUFFIXES:
+        return _SUFFIXES[file.suffix.lower()]
+    if file.name == "crontab":
+        return "crontab"
+    start = content[:64].lstrip()
+    if start[:4] == b"PAR1":
+        return "parquet"
+    return "json" if start[:1] in ("{", "[", b"{", b"[") else "csv"
+
+
+def _decode(name: str, content: bytes, encoding: str | None) -> str:
+    marked = next((e for mark, e in _BYTE_ORDER_MARKS if content.startswith(mark)), None)
+    chosen = encoding or marked or "utf-8"
+    try:
+        text = content.decode(chosen)
+    except LookupError as error:
+        raise FleetError(
+            f"Python knows no text encoding {chosen!r}: write one such as 'utf-8' or 'cp1252'"
+        ) from error
+    except UnicodeDecodeError as error:
+        line = content[: error.start].decode(chosen, "replace").count("\n") + 1
+        raise FleetError(
+            f"line {line} of {name} (byte {error.start:,}) holds 0x{content[error.start]:02x}, "
+            f"which is not {chosen}: save the file as UTF-8, or pass encoding= (often 'cp1252')"
+        ) from error
+    # A second mark is text, but the first is none, whichever way it was decoded.
+    return text.removeprefix("\ufeff")
+
+
+# ---- the readers: text to table
+
+
+def _from_csv(name: str, text: str) -> Table:
+    rows = _csv_rows(name, text)
+    _, header = next(rows)
+    if any("\0" in cell for cell in header):
+        raise FleetError(
+            f"the header of {name} holds NUL characters: if it is UTF-16 without a byte-order "
+            "mark, pass encoding='utf-16-le'"
+        )
+    heads = [cell.strip() or f"column_{number}" for number, cell in enumerate(header, 1)]
+    twice = sorted({head for head in heads if heads.count(head) > 1})
+    if twice:
+        raise FleetError(f"the header of {name} names {twice[0]!r} twice: rename one of them")
+    lines: list[int] = []
+    cells: list[list[str]] = []
+    for line, row in rows:
+        if len(row) != len(heads):
+            hint = (
+                "is the file cut off?"
+                if len(row) < len(heads)
+                else "put quotes round an expression that holds the delimiter"
+            )
+            raise FleetError(
+                f"line {line} of {name} has {len(row)} of the {len(heads)} cells "
+                f"that the header names: {hint}"
+            )
+        lines.append(line)
+        cells.append(row)
+    if not cells:
+        raise FleetError(f"{name} holds a header but no schedule")
+    columns: dict[str, list[object]] = {
+        head: list(column) for head, column in zip(heads, zip(*cells, strict=True), strict=True)
+    }
+    return Table(name, "line", lines, columns)
+
+
+def _csv_rows(name: str, text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield (first line, cells) of each row that is not blank."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    while True:
+        line = reader.line_num + 1  # the reader alone knows where a quoted cell ends
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise FleetError(f"line {line} of {name} is no CSV: {error}") from error
+        if any(cell.strip() for cell in row):
+            yield line, row
+
+
+def _delimiter(text: str) -> str:
+    """Return the delimiter with which the first line names a cron column; comma by default."""
+    head = text.lstrip("\r\n").split("\n", 1)[0].rstrip("\r")
+    for delimiter in ",;\t":
+        if any(name_key(cell.strip('" ')) in CRON_NAMES for cell in head.split(delimiter)):
+            return delimiter
+    return ","
+
+
+def _from_crontab(name: str, text: str) -> Table:
+    lines: list[int] = []
+    columns: dict[str, list[object]] = {"id": [], "cron": [], "command": []}
+    for line, raw in enumerate(text.splitlines(), 1):
+        entry = raw.strip()
+        if not entry or entry.startswith("#"):
+            continue
+        setting = re.match(r"""["']?(\w+)["']?\s*=\s*(.*)""", entry)
+        if setting:
+            _check_zone(f"line {line} of {name}", *setting.groups())
+            continue
+        words = entry.split(None, 1 if entry.startswith("@") else 5)
+        wanted = 2 if entry.startswith("@") else 6
+        if len(words) < wanted:
+            raise FleetError(
+                f"line {line} of {name} ({entry[:60]!r}) holds {len(words)} words, but a crontab "
+                "line is five fields or a word such as @daily, and then a command"
+            )
+        lines.append(line)
+        columns["id"].append(f"line-{line}")
+        columns["cron"].append(" ".join(words[:-1]))
+        columns["command"].append(words[-1])
+    if not lines:
+        raise FleetError(f"{name} holds no crontab line that starts a command")
+    return Table(name, "line", lines, columns)
+
+
+def _check_zone(where: str, variable: str, value: str) -> None:
+    zone = value.strip().strip("\"'")
+    if variable in ("CRON_TZ", "TZ") and zone.upper() not in ("", "UTC", "ETC/UTC", "GMT"):
+        raise FleetError(
+            f"{where} sets {variable}={zone!r}, but Resonate evaluates in UTC only: "
+            "rewrite the entries in UTC and remove the line"
+        )
+
+
+def _from_json(name: str, text: str) -> Table:
+    pages = _json_pages(name, text)
+    last = pages[-1]
+    if isinstance(last, dict) and last.get("cursor"):
+        raise FleetError(
+            f"{name} ends with a page that names a cursor ({last['cursor']!r}), so schedules are "
+            "missing: append the pages that 'resonate schedules search --cursor' prints for it"
+        )
+    records = [record for page in pages for record in _json_records(page)]
+    columns: dict[str, list[object]] = {}
+    for number, record in enumerate(records, 1):
+        if not isinstance(record, dict):
+            raise FleetError(
+                f"record {number} of {name} is {type(record).__name__}, but a schedule is an object"
+            )
+        for key in record:
+            columns.setdefault(key, [])
+    if not records:
+        raise FleetError(f"{name} holds no schedule")
+    for key, column in columns.items():
+        column.extend(cast("dict[str, object]", record).get(key) for record in records)
+    return Table(name, "record", range(1, len(records) + 1), columns)
+
+
+def _json_pages(name: str, text: str) -> list[object]:
+    """Return the JSON values that stand one after another in the text."""
+    decoder = json.JSONDecoder()
+    pages: list[object] = []
+    at = 0
+    blank = re.compile(r"\s*")
+    try:
+        while (at := cast("re.Match[str]", blank.match(text, at)).end()) < len(text):
+            page, at = decoder.raw_decode(text, at)
+            pages.append(page)
+    except json.JSONDecodeError as error:
+        raise FleetError(
+            f"line {error.lineno} of {name} (column {error.colno}) is no JSON: {error.msg}; "
+            "is the file cut off?"
+        ) from error
+    except (RecursionError, ValueError) as error:
+        raise FleetError(f"{name} is no JSON that Python can hold: {error}") from error
+    return pages
+
+
+def _json_records(page: object) -> list[object]:
+    if isinstance(page, list):
+        return [record for item in page for record in _json_records(item)]
+    if isinstance(page, dict) and isinstance(page.get("schedules"), list):
+        return cast("list[object]", page["schedules"])
+    if isinstance(page, dict) and isinstance(page.get("schedule"), dict):
+        return [page["schedule"]]
+    return [page]
+
+
+def _from_parquet(name: str, content: str | bytes) -> Table:
+    if isinstance(content, str):
+        raise FleetError(f"{name} is open as text, but Parquet is binary: open it with mode 'rb'")
+    try:
+        frame = pd.read_parquet(io.BytesIO(content))
+    except ImportError as error:
+        raise FleetError(f"{name} is Parquet, which needs pyarrow: pip install pyarrow") from error
+    except (ValueError, OSError) as error:
+        raise FleetError(f"{name} is no Parquet file that can be read: {error}") from error
+    if frame.empty:
+        raise FleetError(f"{name} holds no schedule")
+    return _from_frame(frame, name)
+
+
+def _from_frame(frame: pd.DataFrame, name: str) -> Table:
+    heads = [str(head) for head in frame.columns]
+    if len(set(heads)) < len(heads):
+        twice = next(head for head in heads if heads.count(head) > 1)
+        raise FleetError(f"{name} has the column {twice!r} twice: rename one of them")
+    columns = {head: frame.iloc[:, at].tolist() for at, head in enumerate(heads)}
+    return Table(name, "row", range(1, len(frame) + 1), columns)

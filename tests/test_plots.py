@@ -1,0 +1,210 @@
+"""plots: artists asserted, never pixels; nothing shown, no rcParams touched."""
+
+import io
+import threading
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.figure import Figure
+
+from resonate_lab import plots
+from resonate_lab.errors import FrameError
+from resonate_lab.whatif import what_if
+
+DOWN = ("2024-01-01 00:10", "2024-01-01 06:10")
+TAGS = {"resonate:target": "poll://any@x"}
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def asked(count=3, **columns):
+    frame = {"id": [f"s{n}" for n in range(count)], "cron": ["0 * * * *"] * count} | columns
+    return what_if(pd.DataFrame(frame), DOWN, promise_timeout="2h")
+
+
+def markers(ax):
+    return {c.get_label(): c for c in ax.collections if isinstance(c, PathCollection)}
+
+
+def texts(ax):
+    return [text.get_text() for text in ax.texts]
+
+
+class TestAxes:
+    def test_the_given_axes_are_the_ones_returned(self):
+        ax = Figure().subplots()
+        assert plots.catch_up_timeline(asked().ticks, ax=ax) is ax
+
+    def test_without_axes_a_new_figure_is_made_and_not_shown(self, monkeypatch):
+        monkeypatch.setattr(plt, "show", lambda: pytest.fail("shown"))
+        first = plots.catch_up_timeline(asked().ticks)
+        second = plots.catch_up_timeline(asked(30).ticks)
+        assert first.figure is not second.figure
+        assert second.figure.get_figheight() > first.figure.get_figheight()
+
+    def test_rc_params_stay_as_they_are(self):
+        before = dict(mpl.rcParams)
+        plots.catch_up_timeline(asked().ticks, ax=Figure().subplots())
+        assert dict(mpl.rcParams) == before
+
+    def test_what_if_plots_itself(self):
+        ax = asked().plot(ax=Figure().subplots())
+        assert len(ax.get_yticklabels()) == 3
+
+    def test_the_time_axis_says_utc(self):
+        ax = asked().plot(ax=Figure().subplots())
+        assert "UTC" in ax.get_xlabel()
+        assert "2024-01-01 06:10:00Z" in ax.get_xlabel()
+
+    def test_it_can_be_drawn_in_another_zone_than_utc_and_be_the_same(self):
+        ticks = asked().ticks
+        local = ticks.assign(
+            scheduled_at=ticks["scheduled_at"].dt.tz_convert("Asia/Kolkata"),
+            fired_at=ticks["fired_at"].dt.tz_convert("Asia/Kolkata"),
+        )
+        one = plots.catch_up_timeline(ticks, ax=Figure().subplots())
+        two = plots.catch_up_timeline(local, ax=Figure().subplots())
+        for label, artist in markers(one).items():
+            np.testing.assert_array_equal(artist.get_offsets(), markers(two)[label].get_offsets())
+
+
+class TestArtists:
+    def test_there_is_a_marker_for_each_tick_and_one_artist_for_each_state(self):
+        ax = asked().plot(ax=Figure().subplots())
+        counts = {label: len(artist.get_offsets()) for label, artist in markers(ax).items()}
+        assert counts == {
+            plots.STATE_STYLE["pending"].label: 3 * 2,
+            plots.STATE_STYLE["rejected_timedout"].label: 3 * 4,
+        }
+
+    def test_states_differ_by_colour_and_by_shape(self):
+        styles = plots.STATE_STYLE.values()
+        assert len({style.color for style in styles}) == len(plots.STATE_STYLE)
+        assert len({style.marker for style in styles}) == len(plots.STATE_STYLE)
+        with pytest.raises(TypeError):
+            plots.STATE_STYLE["pending"] = None
+
+    def test_every_state_at_creation_has_its_look(self):
+        columns = {
+            "promise_id": ["", "", "one"],
+            "promise_tags": [TAGS, {**TAGS, "resonate:timer": "true"}, TAGS],
+        }
+        ax = asked(**columns).plot(ax=Figure().subplots())
+        assert set(markers(ax)) == {style.label for style in plots.STATE_STYLE.values()}
+        shown = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert set(shown) == set(markers(ax))
+
+    def test_the_fan_leads_from_the_logical_time_to_the_firing(self):
+        question = asked(1)
+        ax = question.plot(ax=Figure().subplots())
+        fans = [c for c in ax.collections if isinstance(c, LineCollection) and c.get_alpha() == 0.3]
+        ends = np.array([line[:, 0] for fan in fans for line in fan.get_segments()])
+        days = question.ticks[["scheduled_at", "fired_at"]].map(lambda t: t.timestamp() / 86_400)
+        np.testing.assert_allclose(np.sort(ends[:, 0]), np.sort(days["scheduled_at"]))
+        np.testing.assert_allclose(ends[:, 1], days["fired_at"].iloc[0])
+
+    def test_a_lane_tells_what_is_sent_and_what_is_expired(self):
+        ax = asked(1).plot(ax=Figure().subplots())
+        assert "2 sent, 4 expired" in texts(ax)
+
+    def test_further_arguments_go_to_the_markers(self):
+        ax = plots.catch_up_timeline(asked().ticks, ax=Figure().subplots(), s=99, alpha=0.5)
+        for artist in markers(ax).values():
+            assert artist.get_sizes().tolist() == [99]
+            assert artist.get_alpha() == 0.5
+
+    def test_a_million_ticks_cost_no_more_than_their_lanes(self):
+        frame = pd.DataFrame({"id": ["s"], "cron": ["* * * * * *"]})
+        question = what_if(frame, (0, 1_000_000_000))
+        ax = question.plot(ax=Figure().subplots())
+        assert sum(len(artist.get_offsets()) for artist in markers(ax).values()) < 500
+        assert "3,600 sent, 996,400 expired" in texts(ax)
+
+    def test_three_thousand_schedules_cost_few_artists(self):
+        ax = asked(3000).plot(ax=Figure().subplots())
+        assert len(ax.get_children()) < 100
+        assert "and 2,970 more schedules with 17,820 ticks" in texts(ax)
+
+
+class TestLanes:
+    def test_they_stand_in_the_order_of_the_frame_or_as_asked(self):
+        ticks = asked().ticks
+        names = [
+            [
+                label.get_text()
+                for label in plots.catch_up_timeline(ticks, ax=ax, **how).get_yticklabels()
+            ]
+            for ax, how in (
+                (Figure().subplots(), {}),
+                (Figure().subplots(), {"lanes": ["s2", "s0"]}),
+                (Figure().subplots(), {"max_lanes": 1}),
+            )
+        ]
+        assert names == [["s0", "s1", "s2"], ["s2", "s0"], ["s0"]]
+
+    def test_what_is_not_shown_is_summed_up(self):
+        ax = plots.catch_up_timeline(asked().ticks, ax=Figure().subplots(), max_lanes=2)
+        assert "and 1 more schedule with 6 ticks" in texts(ax)
+
+    def test_no_lane_at_all_is_refused(self):
+        with pytest.raises(ValueError, match="max_lanes"):
+            plots.catch_up_timeline(asked().ticks, max_lanes=0)
+
+    @pytest.mark.parametrize(
+        "name",
+        ["$x_1^2$", r"$\frac{", "a\nb", "\u202egnp", "<script>", "\x1b[31m", "y" * 10_000, "  "],
+    )
+    def test_hostile_ids_are_drawn_as_text(self, name):
+        question = what_if(pd.DataFrame({"id": [name], "cron": ["0 * * * *"]}), DOWN)
+        if not len(question.ticks):
+            pytest.fail("nothing to draw")
+        figure = Figure()
+        ax = question.plot(ax=figure.subplots())
+        figure.savefig(io.BytesIO(), format="png")
+        (label,) = ax.get_yticklabels()
+        assert not label.get_parse_math()
+        assert label.get_text().isprintable()
+        assert len(label.get_text()) <= 36
+
+
+class TestEdges:
+    def test_an_empty_frame_gives_axes_that_say_so(self):
+        ax = plots.catch_up_timeline(asked().ticks.head(0), ax=Figure().subplots())
+        assert texts(ax) == ["no tick was missed"]
+        assert "UTC" in ax.get_xlabel()
+
+    def test_a_single_tick_and_no_outage_given(self):
+        figure = Figure()
+        plots.catch_up_timeline(asked(1).ticks.tail(1), ax=figure.subplots())
+        figure.savefig(io.BytesIO(), format="png")
+
+    @pytest.mark.parametrize("name", ["schedule_id", "fired_at", "state"])
+    def test_a_missing_column_is_named_with_those_that_there_are(self, name):
+        with pytest.raises(FrameError, match=f"{name}.*promise_id"):
+            plots.catch_up_timeline(asked().ticks.drop(columns=name))
+
+
+class TestPng:
+    def test_it_is_a_png_and_leaves_pyplot_alone(self):
+        question = asked()
+        png = plots.timeline_png(question.ticks, down=question.down)
+        assert png.startswith(b"\x89PNG")
+        assert plt.get_fignums() == []
+
+    def test_it_can_be_drawn_in_a_thread(self):
+        done = []
+        thread = threading.Thread(target=lambda: done.append(plots.timeline_png(asked().ticks)))
+        thread.start()
+        thread.join()
+        assert done[0].startswith(b"\x89PNG")
+
+    def test_nothing_missed_is_a_picture_too(self):
+        assert plots.timeline_png(asked().ticks.head(0)).startswith(b"\x89PNG")
