@@ -1,0 +1,90 @@
+"""Run the benchmarks, print their table, write one results file.
+
+``python benchmarks/run.py [FILE]`` writes ``benchmarks/results.json`` unless told
+another file. Exit code 1 if a target is missed.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import bench_cron
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+HERE = Path(__file__).parent
+
+
+def main() -> int:
+    """Measure, print, write; return the exit code."""
+    if hasattr(os, "sched_setaffinity"):
+        # One core for all: ours and the rivals' alike.
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    rows = []
+    console = Console(width=None if sys.stdout.isatty() else 120)
+    with console.status("measuring") if sys.stdout.isatty() else Console(quiet=True).status(""):
+        rows.extend(bench_cron.rows())
+    machine = machine_facts()
+    console.print(table(rows))
+    console.print(", ".join(f"{k} {v}" for k, v in machine.items()), highlight=False)
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "results.json"
+    target.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
+    console.print(f"wrote {target}", highlight=False)
+    missed = [row["what"] for row in rows if not row["reached"]]
+    if missed:
+        console.print(f"targets missed: {', '.join(missed)}", style="bold red", highlight=False)
+    return bool(missed)
+
+
+def table(rows: list[bench_cron.Row]) -> Table:
+    """Return the rows as a table for the terminal."""
+    out = Table(title="the cron core and its peers, one run, one core (medians)", box=SIMPLE)
+    out.add_column("what", no_wrap=True)
+    out.add_column("ours", justify="right")
+    out.add_column("unit")
+    out.add_column("target", justify="right")
+    out.add_column("")
+    for peer in ("croniter", "cronsim", "croniter-rs"):
+        out.add_column(f"{peer}\nns", justify="right")
+    for row in rows:
+        details = row.get("details", {})
+        peers = [
+            f"{details[f'{peer}_ns']['median']:,.0f}" if f"{peer}_ns" in details else ""
+            for peer in ("croniter", "cronsim", "croniter-rs")
+        ]
+        value = f"{row['value']:,.{2 if row['value'] < 10 else 0}f}"
+        verdict = "ok" if row["reached"] else "MISSED"
+        out.add_row(row["what"], value, row["unit"], row["target"], verdict, *peers)
+    return out
+
+
+def machine_facts() -> dict[str, str]:
+    """Return what the figures depend on."""
+    cpu = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        cpu = next(
+            (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), cpu
+        )
+    revision = subprocess.run(
+        ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+    names = ("cython", "numpy", "croniter", "cronsim", "croniter-rs")
+    return {
+        "cpu": cpu,
+        "python": platform.python_version(),
+        **{name: version(name) for name in names},
+        "revision": revision or "unknown",
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
