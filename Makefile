@@ -1,0 +1,100 @@
+# Each target makes a virtual environment in the clone with the newest Python that really starts,
+# installs the package into it and runs. After that nothing is fetched again, and a rebuild
+# happens only when a source has changed.
+#
+#   make demo     the main job on real schedules: tables, pictures, a report
+#   make test     every test that needs no browser
+#   make lab      the notebooks, in JupyterLab
+#   make help     the other targets
+#
+# PYTHON=/path/to/python3 takes that interpreter, VENV=folder another folder than .venv,
+# ARGS='...' goes to the program that the target runs (make test ARGS='-k cron -x').
+
+VENV := .venv
+PYTHON :=
+ARGS :=
+
+# The source folder resonate_lab/ must not be imported in place of the installed package.
+export PYTHONSAFEPATH := 1
+unexport PYTHONPATH PYTHONHOME
+
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check -qq install
+SOURCES := _fastcron.pyx setup.py MANIFEST.in $(shell find resonate_lab -name '*.py' -o -name '*.pyi')
+
+.PHONY: help demo test test-browser lab bench lint clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make demo          the main job on real schedules: tables, pictures, a report'
+	@echo 'make test          every test that needs no browser'
+	@echo 'make test-browser  the notebook page and its widgets in headless Chromium'
+	@echo 'make lab           the notebooks, in JupyterLab'
+	@echo 'make bench         the figures of the README, beside those of other evaluators'
+	@echo 'make lint          ruff, mypy, cython-lint, and the stub against the compiled core'
+	@echo 'make clean         remove the environment and all that was built'
+
+demo: $(VENV)/built
+	$(PY) -m resonate_lab demo $(ARGS)
+
+test: $(VENV)/built $(VENV)/has-test
+	$(PY) -m pytest $(ARGS)
+	@echo 'Browser tests stand apart, since they need Chromium: make test-browser'
+
+test-browser: $(VENV)/built $(VENV)/has-test $(VENV)/has-browser
+	$(PY) -m pytest -m browser $(ARGS)
+
+lab: $(VENV)/built $(VENV)/has-lab
+	$(PY) -m jupyterlab notebooks $(ARGS)
+
+bench: $(VENV)/built $(VENV)/has-bench
+	PYTHONSAFEPATH= $(PY) benchmarks/run.py $(ARGS)
+
+lint: $(VENV)/built $(VENV)/has-lint
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	PATH="$(VENV)/bin:$$PATH" $(PY) -m cython_lint.cython_lint _fastcron.pyx
+	$(PY) -m mypy
+	$(PY) -m mypy.stubtest --mypy-config-file pyproject.toml resonate_lab._fastcron
+
+clean:
+	rm -rf '$(VENV)' build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache \
+	    .hypothesis .benchmarks
+	rm -f resonate_lab/*.so
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# --- how an environment comes about ---------------------------------------------------------
+
+# An environment that does not start any more, or was made by another interpreter than the one
+# asked for with PYTHON=, is made anew.
+ifneq ($(shell '$(PY)' -c 'print(1)' 2>/dev/null),1)
+.PHONY: $(VENV)/made-by
+else ifneq ($(PYTHON),)
+ifneq ($(shell cat '$(VENV)/made-by' 2>/dev/null),$(shell sh tools/find-python '$(PYTHON)' 2>/dev/null))
+.PHONY: $(VENV)/made-by
+endif
+endif
+
+# One that was made by hand is taken as it is, and given pip if it has none.
+$(VENV)/made-by:
+	@if [ -n '$(PYTHON)' ] || ! python=$$(sh tools/find-python '$(PY)' 2>/dev/null); then \
+	    python=$$(sh tools/find-python $(if $(PYTHON),'$(PYTHON)')) || exit 1; \
+	    echo "Making $(VENV) with $$python"; \
+	    rm -rf '$(VENV)' && "$$python" -m venv '$(VENV)' || exit 1; \
+	fi; \
+	'$(PY)' -m pip --version >/dev/null 2>&1 || '$(PY)' -m ensurepip --default-pip || exit 1; \
+	echo "$$python" >'$@'
+
+$(VENV)/has-build $(VENV)/has-test $(VENV)/has-browser $(VENV)/has-lab $(VENV)/has-bench $(VENV)/has-lint: \
+    $(VENV)/has-%: $(VENV)/made-by pyproject.toml
+	@echo 'Installing what $* needs'
+	@$(PY) tools/requirements.py $* >'$@.new' && $(PIP) -r '$@.new' && mv '$@.new' '$@'
+
+# setuptools leaves modules that were deleted or renamed in build/, and would ship them again;
+# the compiled core there is worth keeping unless the way of building has changed.
+$(VENV)/built: $(VENV)/has-build $(SOURCES)
+	@echo 'Building and installing resonate_lab'
+	@$(if $(filter setup.py $(VENV)/has-build,$?),rm -rf build)
+	@if [ -d build ]; then find build -path 'build/lib*' ! -name '*.so' -type f -exec rm -f {} +; fi
+	@$(PIP) --no-build-isolation .
+	@touch '$@'

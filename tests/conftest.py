@@ -1,0 +1,48 @@
+"""What every test stands on: the installed package, one Hypothesis profile, no screen."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# `python -m pytest` puts the working folder in front, where resonate_lab/ holds the sources
+# without the compiled core: it would hide the installed package.
+sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != ROOT]
+
+# Matplotlib reads it at import, and the fresh kernels and processes of the tests inherit it.
+os.environ["MPLBACKEND"] = "Agg"
+
+settings.register_profile("fast", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("deep", deadline=None, max_examples=5_000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+MADE_HERE = {"build", "dist", "demo-output", "__pycache__"}
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """Return the folder that holds the project."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def project_files() -> list[Path]:
+    """Return the files that belong to the project, tracked or about to be, ascending."""
+    if (ROOT / ".git").exists():
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+        files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    else:  # an unpacked sdist or archive
+        files = [path for path in ROOT.rglob("*") if _ours(path.relative_to(ROOT))]
+    return sorted(path for path in files if path.is_file())
+
+
+def _ours(path: Path) -> bool:
+    hidden = any(part.startswith(".") and part not in {".ci", ".gitignore"} for part in path.parts)
+    made = any(part in MADE_HERE or part.endswith(".egg-info") for part in path.parts)
+    return not hidden and not made and path.suffix not in {".so", ".pyc"}
