@@ -1,4 +1,4 @@
-# cython: language_level=3, cdivision=True, embedsignature=True, binding=False
+# cython: language_level=3, cdivision=True, embedsignature=True, binding=False, autotestdict=False
 """The compiled cron core: text to bit masks, masks to ticks.
 
 Three strata, from the ground up:
@@ -16,10 +16,10 @@ masks and counts trailing zeros.
 """
 
 from cpython.bool cimport PyBool_Check
-from cpython.buffer cimport PyBUF_CONTIG, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_CONTIG, PyBUF_FORMAT, PyBuffer_Release, PyObject_GetBuffer
 from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 cdef extern from *:
@@ -172,14 +172,15 @@ cdef uint32_t days_of_shape(const Compiled* c, int size, int first) noexcept nog
     cdef:
         uint32_t month = 0xFFFFFFFFu >> (32 - size)
         uint32_t named
-        int day = 0
+        int day, _earlier
     if c.rule == LISTED:
-        return <uint32_t> c.bits[DAY_OF_MONTH] & weekday_days(<uint32_t> c.bits[DAY_OF_WEEK], first) & month
+        named = weekday_days(<uint32_t> c.bits[DAY_OF_WEEK], first)
+        return <uint32_t> c.bits[DAY_OF_MONTH] & named & month
     if c.rule == LAST_NAMED or c.rule == NTH_NAMED:
         named = weekday_days(1u << (c.rule_n - 1), first) & month
         if c.rule == LAST_NAMED:
             return 1u << HIGHEST_BIT(named)
-        for day in range(c.rule_k - 1):
+        for _earlier in range(c.rule_k - 1):
             named &= named - 1          # drops the lowest, the earliest of the month
         return named & (0 - named)
     day = c.rule_n if c.rule == WEEKDAY else size - c.rule_n
@@ -207,8 +208,14 @@ cdef void finish(Compiled* c) noexcept nogil:
                     c.live[i] |= c.years[i] & years_of_shape[shape][i]
                 break
             months &= months - 1
-    c.first_time = (LOWEST_BIT(c.bits[HOUR]) * 60 + LOWEST_BIT(c.bits[MINUTE])) * 60 + LOWEST_BIT(c.bits[SECOND])
-    c.last_time = (HIGHEST_BIT(c.bits[HOUR]) * 60 + HIGHEST_BIT(c.bits[MINUTE])) * 60 + HIGHEST_BIT(c.bits[SECOND])
+    c.first_time = (
+        LOWEST_BIT(c.bits[HOUR]) * 3600 + LOWEST_BIT(c.bits[MINUTE]) * 60
+        + LOWEST_BIT(c.bits[SECOND])
+    )
+    c.last_time = (
+        HIGHEST_BIT(c.bits[HOUR]) * 3600 + HIGHEST_BIT(c.bits[MINUTE]) * 60
+        + HIGHEST_BIT(c.bits[SECOND])
+    )
     c.per_day = BIT_COUNT(c.bits[HOUR]) * BIT_COUNT(c.bits[MINUTE]) * BIT_COUNT(c.bits[SECOND])
 
 
@@ -385,7 +392,8 @@ cdef int32_t times_before(const Compiled* c, int32_t time) noexcept nogil:
         int minute = (time - hour * 3600) // 60
         int second = time - hour * 3600 - minute * 60
         int per_minute = BIT_COUNT(c.bits[SECOND])
-        int n = BIT_COUNT(c.bits[HOUR] & ((1ull << hour) - 1)) * BIT_COUNT(c.bits[MINUTE]) * per_minute
+        int per_hour = BIT_COUNT(c.bits[MINUTE]) * per_minute
+        int n = BIT_COUNT(c.bits[HOUR] & ((1ull << hour) - 1)) * per_hour
     if (c.bits[HOUR] >> hour) & 1:
         n += BIT_COUNT(c.bits[MINUTE] & ((1ull << minute) - 1)) * per_minute
         if (c.bits[MINUTE] >> minute) & 1:
@@ -434,7 +442,9 @@ cdef int expand(uint64_t bits, int64_t unit, int64_t* out) noexcept nogil:
     return n
 
 
-cdef int64_t fill_day(const Compiled* c, int64_t day, int32_t time, int64_t* out, int64_t room) noexcept nogil:
+cdef int64_t fill_day(
+    const Compiled* c, int64_t day, int32_t time, int64_t* out, int64_t room
+) noexcept nogil:
     """Write the ticks (ms) of a day from second `time` on, at most `room`; how many."""
     cdef:
         int64_t[60] seconds
@@ -480,7 +490,8 @@ cdef int64_t fill(const Compiled* c, int64_t t, int64_t* out, int64_t room) noex
     day = <int32_t> (first // DAY)
     month = month_of(day)
     n = fill_day(c, day, <int32_t> (first - <int64_t> day * DAY), out, room)
-    days = c.days[month_shape[month]] >> (day - month_start[month]) >> 1 << 1 << (day - month_start[month])
+    # What is left of the month: the days above this one.
+    days = c.days[month_shape[month]] & (0xFFFFFFFEu << (day - month_start[month]))
     while n < room:
         while days and n < room:
             day = month_start[month] + LOWEST_BIT(days)
@@ -520,12 +531,12 @@ cdef enum Trouble:
     OUTSIDE          # a value beyond the bounds of its field
     DESCENDS
     STEP_ZERO
-    STEP_LARGE       # Quartz bounds the steps of */n and a/n
+    STEP_LARGE       # 2**32 or more; Quartz bounds the steps of */n and a/n further
     NO_NAMES         # a name in a field of numbers
     UNKNOWN_NAME
     NAME_STEP        # MON/2
-    SHORTHAND
-    FIELD_COUNT
+    SHORTHAND        # no shorthand that the dialect has
+    NOT_TEXT         # a lone surrogate
     NO_MARK          # Quartz: neither day field is ?
     TWO_MARKS
 
@@ -535,13 +546,17 @@ cdef struct Reader:
     int field
     bint quartz
     Trouble trouble
-    int64_t low, high           # the values in trouble
+    int64_t low, high, step     # the values in trouble
+    Py_ssize_t stop             # how far the reader had come
+    Py_ssize_t base             # where in the source's UTF-8 the text begins; -2 under a "0 "
     Py_ssize_t[7] starts
     Py_ssize_t[7] stops
 
 
-cdef bint fail(Reader* r, Trouble trouble, Py_ssize_t at, int64_t low=0, int64_t high=0) noexcept nogil:
-    r.trouble, r.at, r.low, r.high = trouble, at, low, high
+cdef bint fail(
+    Reader* r, Trouble trouble, Py_ssize_t at, int64_t low=0, int64_t high=0
+) noexcept nogil:
+    r.trouble, r.stop, r.at, r.low, r.high = trouble, r.at, at, low, high
     return False
 
 
@@ -563,7 +578,10 @@ cdef inline bint is_letter(int c) noexcept nogil:
 
 
 cdef bint read_number(Reader* r, int64_t* value) noexcept nogil:
-    """Digits below 2**32; in the server's grammar blanks may stand around them."""
+    """Digits, at most 2**32, which is too much for every field and every step.
+
+    In the server's grammar blanks may stand around them.
+    """
     cdef Py_ssize_t start
     cdef int64_t n = 0
     if not r.quartz:
@@ -572,7 +590,7 @@ cdef bint read_number(Reader* r, int64_t* value) noexcept nogil:
     while 48 <= peek(r) <= 57:
         n = n * 10 + peek(r) - 48
         if n >> 32:
-            return False
+            n = <int64_t> 1 << 32
         r.at += 1
     if r.at == start:
         return False
@@ -583,8 +601,16 @@ cdef bint read_number(Reader* r, int64_t* value) noexcept nogil:
 
 
 cdef int NAME_SIZES = 9
-cdef const char* MONTH_NAMES = b"january\0\0february\0march\0\0\0\0april\0\0\0\0may\0\0\0\0\0\0june\0\0\0\0\0july\0\0\0\0\0august\0\0\0septemberoctober\0\0november\0december\0"
-cdef const char* DAY_NAMES = b"sunday\0\0\0monday\0\0\0tuesday\0\0wednesdaythursday\0friday\0\0\0saturday\0"
+# Flat, NAME_SIZES bytes a name, so that a name is found by its number.
+cdef const char* MONTH_NAMES = (
+    b"january\0\0" b"february\0" b"march\0\0\0\0" b"april\0\0\0\0"
+    b"may\0\0\0\0\0\0" b"june\0\0\0\0\0" b"july\0\0\0\0\0" b"august\0\0\0"
+    b"september" b"october\0\0" b"november\0" b"december\0"
+)
+cdef const char* DAY_NAMES = (
+    b"sunday\0\0\0" b"monday\0\0\0" b"tuesday\0\0" b"wednesday"
+    b"thursday\0" b"friday\0\0\0" b"saturday\0"
+)
 
 
 cdef int named_value(int field, const uint8_t* word, Py_ssize_t size, bint full) noexcept nogil:
@@ -639,10 +665,13 @@ cdef inline int64_t highest_of(const Reader* r) noexcept nogil:
     return HIGHEST[r.field] - 1 if r.quartz and r.field == YEAR else HIGHEST[r.field]
 
 
-cdef bint add_values(Reader* r, uint64_t* bits, Py_ssize_t start, int64_t low, int64_t high, int64_t step) noexcept nogil:
+cdef bint add_values(
+    Reader* r, uint64_t* bits, Py_ssize_t start, int64_t low, int64_t high, int64_t step
+) noexcept nogil:
     """Put low, low + step, ... up to high into the field's set."""
     cdef:
-        int64_t lowest = LOWEST[r.field], highest = highest_of(r), size = highest - lowest + 1, i
+        int64_t lowest = LOWEST[r.field], highest = highest_of(r)
+        int64_t size = highest - lowest + 1, i
     if low < lowest or low > highest:
         return fail(r, OUTSIDE, start, low)
     if high < lowest or high > highest:
@@ -651,6 +680,7 @@ cdef bint add_values(Reader* r, uint64_t* bits, Py_ssize_t start, int64_t low, i
         return fail(r, STEP_ZERO, start)
     if low > high:
         if not r.quartz or r.field == YEAR:
+            r.step = step
             return fail(r, DESCENDS, start, low, high)
         high += size
     low -= lowest
@@ -663,13 +693,17 @@ cdef bint add_values(Reader* r, uint64_t* bits, Py_ssize_t start, int64_t low, i
     return True
 
 
+cdef inline bint is_day_field(int field) noexcept nogil:
+    return field == DAY_OF_MONTH or field == DAY_OF_WEEK
+
+
 cdef bint read_item(Reader* r, uint64_t* bits) noexcept nogil:
     """One item of a list: * ? a a-b NAME NAME-NAME, with a step where one may stand."""
     cdef:
         Py_ssize_t start = r.at
         int64_t low = LOWEST[r.field], high = highest_of(r), step = 1
-        bint open_ended = True, named = False
-    if peek(r) == c'*' or (peek(r) == c'?' and not r.quartz and (r.field == DAY_OF_MONTH or r.field == DAY_OF_WEEK)):
+        bint open_ended = True
+    if peek(r) == c'*' or (peek(r) == c'?' and is_day_field(r.field) and not r.quartz):
         r.at += 1
     elif read_number(r, &low):
         if peek(r) == c'-':
@@ -683,7 +717,6 @@ cdef bint read_item(Reader* r, uint64_t* bits) noexcept nogil:
         r.at = start
         if not read_name(r, &low):
             return False
-        named = True
         high = low
         if peek(r) == c'-':
             r.at += 1
@@ -696,8 +729,10 @@ cdef bint read_item(Reader* r, uint64_t* bits) noexcept nogil:
         r.at += 1
         if not read_number(r, &step):
             return fail(r, UNREADABLE, r.at)
+        if step >> 32:
+            return fail(r, STEP_LARGE, start, 0, (<int64_t> 1 << 32) - 1)
         if r.quartz and open_ended and r.field != YEAR and step > HIGHEST[r.field]:
-            return fail(r, STEP_LARGE, start, step)
+            return fail(r, STEP_LARGE, start, 0, HIGHEST[r.field])
     return add_values(r, bits, start, low, high, step)
 
 
@@ -812,7 +847,7 @@ cdef bint read_quartz(Reader* r, Compiled* c) noexcept nogil:
         r.size = stop
         bits = &c.years[0] if r.field == YEAR else &c.bits[r.field]
         special = False
-        if r.field == DAY_OF_MONTH or r.field == DAY_OF_WEEK:
+        if is_day_field(r.field):
             if peek(r) == c'?' and stop == r.at + 1:
                 r.starts[r.field], r.stops[r.field] = r.at, stop
                 r.at = stop
@@ -865,7 +900,9 @@ cdef int unicode_space(const uint8_t* s, Py_ssize_t i, Py_ssize_t n) noexcept no
     return 3 if a == 0xE2 and b == 0x81 and c == 0x9F else 0
 
 
-cdef int count_pieces(const uint8_t* s, Py_ssize_t n, Py_ssize_t* first, Py_ssize_t* last) noexcept nogil:
+cdef int count_pieces(
+    const uint8_t* s, Py_ssize_t n, Py_ssize_t* first, Py_ssize_t* last
+) noexcept nogil:
     """Number of pieces between runs of white space, and the bounds of the trimmed text."""
     cdef:
         Py_ssize_t i = 0
@@ -898,7 +935,9 @@ SHORTHANDS = {
     "@daily": "0 0 0 * * *",
     "@hourly": "0 0 * * * *",
 }
-cdef dict SHORTHAND_BYTES = {k: v.encode() for k, v in SHORTHANDS.items()}
+cdef dict SHORTHAND_BYTES = {k.encode(): v.encode() for k, v in SHORTHANDS.items()}
+# What other schedulers call them.
+cdef dict OTHER_SHORTHANDS = {"@annually": "@yearly", "@midnight": "@daily"}
 cdef tuple WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 
 
@@ -928,8 +967,78 @@ class CronError(ValueError):
         return type(self), (self.args[0], self.expression, self.field, self.token, self.position)
 
 
-cdef object shown(str text):
-    return repr(text) if len(text) <= 60 else f"{text[:50]!r}... ({len(text):,} characters)"
+cdef int parse(str text, str dialect, Reader* r, Compiled* form) except -1:
+    """Read a text into a form; `r.trouble` tells how it went."""
+    cdef:
+        const uint8_t* source
+        uint8_t* joined
+        uint8_t[128] small
+        Py_ssize_t size, first, last
+        int pieces
+    memset(form, 0, sizeof(Compiled))
+    memset(r, 0, sizeof(Reader))
+    r.quartz = dialect == "quartz"
+    form.starts_midyear = dialect == "resonate-0.9.8"
+    try:
+        source = <const uint8_t*> PyUnicode_AsUTF8AndSize(text, &size)
+    except UnicodeEncodeError:
+        r.trouble = NOT_TEXT
+        return 0
+    pieces = count_pieces(source, size, &first, &last)
+    r.text, r.size, r.base = source + first, last - first, first
+    if pieces == 0:
+        r.trouble = EMPTY
+    elif r.text[0] == c"@":
+        longhand = None if r.quartz else SHORTHAND_BYTES.get(<bytes> source[first:last])
+        if longhand is None:
+            r.trouble = SHORTHAND
+        else:
+            r.text, r.size = longhand, len(<bytes> longhand)
+            read_crate(r, form)
+    elif r.quartz:
+        read_quartz(r, form)
+    elif pieces == 5:
+        # The server puts "0 " in front, character for character: ",5 ** * * *" becomes
+        # the seconds 0 and 5 and five more fields.
+        joined = &small[0] if r.size + 2 <= 128 else <uint8_t*> PyMem_Malloc(r.size + 2)
+        if joined == NULL:
+            raise MemoryError
+        joined[0], joined[1] = c"0", c" "
+        memcpy(joined + 2, r.text, r.size)
+        r.text, r.size, r.base = joined, r.size + 2, first - 2
+        read_crate(r, form)
+        if joined != &small[0]:
+            PyMem_Free(joined)
+    else:
+        read_crate(r, form)
+    r.text = NULL      # what it pointed to may be gone
+    return 0
+
+
+cdef bint takes(str text, str dialect) except -1:
+    cdef:
+        Reader r
+        Compiled form
+    parse(text, dialect, &r, &form)
+    return r.trouble == FINE
+
+
+# --- 3a. What to say about a text that is refused ------------------------------------------
+
+cdef str shown(str text):
+    """The repr of a text, cut off where it is long."""
+    cut = 60
+    while len(repr(text[:cut])) > 80:       # control characters take four places and more
+        cut //= 2
+    return repr(text) if len(text) <= cut else f"{text[:cut]!r}... ({len(text):,} characters)"
+
+
+cdef str brief(object value):
+    """The repr of a value of a wrong type, and the type."""
+    text = repr(value)
+    if len(text) > 60:
+        text = f"{text[:50]}..."
+    return f"{text} of type {type(value).__name__}"
 
 
 cdef str bounds_of(int field, bint quartz):
@@ -940,117 +1049,289 @@ cdef str bounds_of(int field, bint quartz):
     return f"{LOWEST[field]}-{HIGHEST[field] - (1 if quartz and field == YEAR else 0)}"
 
 
-cdef str written_out(int field, int64_t low, int64_t high):
-    """A descending range as a list of what it was meant to hold."""
-    if field == DAY_OF_WEEK:
-        return ",".join(WEEKDAYS[i % 7] for i in range(low - 1, high + 7))
-    upper = f"{low}-{HIGHEST[field]}" if low < HIGHEST[field] else f"{low}"
-    lower = f"{LOWEST[field]}-{high}" if high > LOWEST[field] else f"{high}"
-    return f"{upper},{lower}"
+cdef str ascending(int field, int64_t low, int64_t high, int64_t step):
+    """What a descending range was meant to hold, written so that every dialect reads it."""
+    cdef int64_t lowest = LOWEST[field], highest = HIGHEST[field], size = highest - lowest + 1
+    if field == YEAR:
+        return f"{high}-{low}" if step == 1 else f"{high}-{low}/{step}"
+    if field != DAY_OF_WEEK and step == 1:
+        upper = f"{low}-{highest}" if low < highest else f"{low}"
+        lower = f"{lowest}-{high}" if high > lowest else f"{high}"
+        return f"{upper},{lower}"
+    values = [lowest + (v - lowest) % size for v in range(low, high + size + 1, step)]
+    return ",".join([WEEKDAYS[v - 1] if field == DAY_OF_WEEK else str(v) for v in values])
 
 
-cdef tuple token_around(str text, Py_ssize_t position, bint quartz_rule):
-    """The item (between blanks and commas) at a position, and where it begins."""
-    start, stop = position, position
-    breaks = " \t\r\n" if quartz_rule else " \t\r\n,"
-    while start > 0 and text[start - 1] not in breaks:
+cdef Py_ssize_t characters(str text, const Reader* r, Py_ssize_t at) except -1:
+    """The index in the text of what the reader has at offset `at`."""
+    return len(text.encode()[:max(r.base + at, 0)].decode("utf-8", "ignore"))
+
+
+cdef tuple item_read(str text, const Reader* r):
+    """The item of the server's grammar that was just read, and where it begins."""
+    cdef Py_ssize_t start = characters(text, r, r.at)
+    item = text[start:characters(text, r, r.stop)]
+    return item.strip(), start + len(item) - len(item.lstrip())
+
+
+cdef tuple item_at(str text, const Reader* r):
+    """The item between blanks and commas where the reader stumbled, and where it begins."""
+    cdef Py_ssize_t start = characters(text, r, r.at), stop, size = len(text)
+    while not r.quartz and start < size and text[start] in " \t\r\n":
+        start += 1
+    stop = start
+    while start > 0 and text[start - 1] not in " \t\r\n,":
         start -= 1
-    while stop < len(text) and text[stop] not in breaks:
+    while stop < size and text[stop] not in " \t\r\n,":
         stop += 1
     return text[start:stop], start
 
 
-cdef object refusal(str text, str dialect, const Reader* r, Py_ssize_t position):
-    """The CronError for what the reader stumbled over at `position` of the text."""
-    cdef:
-        int trouble = r.trouble, number = r.field
-        bint quartz = r.quartz
-    pieces = text.split()
+cdef tuple stray_sign(str text):
+    """The first piece that begins or ends with a sign which wants a value on both sides.
+
+    The piece, where it begins, and "before" or "after", the side without a value.
+    """
+    cdef Py_ssize_t start = 0
+    for piece in text.split():
+        start = text.find(piece, start)
+        if piece[0] in ",-/":
+            return piece, start, "before"
+        if piece[-1] in ",-/":
+            return piece, start, "after"
+        start += len(piece)
+    return None
+
+
+cdef tuple sign_before(str text, Py_ssize_t start):
+    """The piece before a blank that ends with such a sign, likewise; or None."""
+    pieces = text[:start].split()
+    if not pieces or not text[start - 1].isspace() or pieces[-1][-1] not in ",-/":
+        return None
+    return pieces[-1], text.rindex(pieces[-1], 0, start), "after"
+
+
+cdef str squeezed(list pieces):
+    """The text without the blanks beside its commas, hyphens and slashes."""
+    parts = pieces[:1]
+    for before, piece in zip(pieces, pieces[1:]):
+        parts.append("" if piece[0] in ",-/" or before[-1] in ",-/" else " ")
+        parts.append(piece)
+    return "".join(parts)
+
+
+cdef str marked(str text):
+    """A text of 6 or 7 fields with ``?`` in exactly one day field, where one of them is free."""
+    parts = text.split()
+    if len(parts) in (6, 7):
+        if parts[3] == parts[5] == "?":
+            parts[5] = "*"
+        elif parts[5] == "*":
+            parts[5] = "?"
+        elif parts[3] == "*":
+            parts[3] = "?"
+    return " ".join(parts)
+
+
+cdef str no_fields(str text, str dialect, int trouble, list pieces):
+    """What is wrong with a text as a whole, and what to write."""
     expression = shown(text)
-    if trouble == EMPTY or not pieces:
-        return CronError(
-            f"cron expression {expression} is empty; write 5, 6 or 7 fields such as '0 9 * * MON-FRI'"
-            if not quartz else
-            f"cron expression {expression} is empty; write 6 or 7 fields such as '0 0 9 ? * MON-FRI'",
-            text,
+    wanted = f"dialect {dialect!r} takes " + (
+        "6 or 7 fields, seconds first, such as '0 0 9 ? * MON-FRI'" if dialect == "quartz" else
+        "5 fields, or 6 or 7 with the seconds first, such as '0 9 * * MON-FRI'"
+    )
+    if trouble == NOT_TEXT:
+        return (
+            f"cron expression {expression} holds a lone surrogate, which is no character; "
+            "write it in ASCII"
         )
     if trouble == SHORTHAND:
-        return CronError(
-            f"shorthand {shown(text.strip())} is none of {', '.join(SHORTHANDS)} (lower case), the ones that "
-            f"dialect {dialect!r} knows; write one of them or 5, 6 or 7 fields"
-            if not quartz else
-            f"shorthand {shown(text.strip())} is not known to dialect 'quartz', which has none; "
-            "write 6 or 7 fields such as '0 0 0 * * ?'",
-            text, None, text.strip(), text.find("@"),
-        )
-    if trouble == TOO_FEW or (trouble == TOO_MANY and quartz):
-        wants = "6 or 7 fields (seconds first)" if quartz else "5 fields, or 6 or 7 with seconds first"
-        example = "0 0 9 ? * MON-FRI" if quartz else "0 9 * * MON-FRI"
-        held = f"{len(pieces)} field{'s' if len(pieces) != 1 else ''}"
-        return CronError(
-            f"cron expression {expression} has {held}; dialect {dialect!r} takes {wants}, such as {example!r}",
-            text, FIELDS[number] if number < 7 else None, None, None,
-        )
-    token, start = token_around(text, position, False)
-    # The reader of the crate names the field that it stumbled in; a person counts pieces.
-    if trouble in (UNREADABLE, UNKNOWN_NAME, NO_NAMES) and not quartz and 5 <= len(pieces) <= 7:
-        number = len(text[:start].split()) + (1 if len(pieces) == 5 else 0)
-        if start and not text[start - 1].isspace():
-            number -= 1
-        number = min(max(number, 0), 6)
-    if trouble == NO_MARK or trouble == TWO_MARKS:
-        said = "neither day field is '?'" if trouble == NO_MARK else "both day fields are '?'"
-        return CronError(
-            f"cron expression {expression} is refused by dialect 'quartz': {said}; exactly one of day-of-month and "
-            "day-of-week must be, the one that does not matter, as in '0 0 9 ? * MON-FRI' or '0 0 9 1 * ?'",
-            text, "day-of-week", token, start,
-        )
-    if number > 6:
-        number = 6
-    field = FIELDS[number]
-    where = f"{field} token {shown(token)} (position {start} of {expression})"
-    upper = token.upper()
-    day_field = number == DAY_OF_MONTH or number == DAY_OF_WEEK
-    bounds = bounds_of(number, quartz)
-    if trouble == OUTSIDE:
-        message = f"{where} is outside {bounds}"
-        if quartz and "#" in token and 1 <= r.low == 0:
-            message = f"{where} counts weekdays from 1 to 5"
-        elif quartz and number == DAY_OF_MONTH and upper.startswith("L-"):
-            message = f"{where} counts back from the last day by 0-30; write 'L-3' for three days before it"
-        elif number == DAY_OF_WEEK and r.low == 0:
-            message += "; write SUN or 1 for Sunday"
-        elif number == DAY_OF_WEEK and "#" in token:
-            message = f"{where} is outside {bounds}, '#' and 1-5; write 'MON#1' for the first Monday"
+        # What Python strips as blank and the server does not would make a good one of it.
+        name = text if text.strip() in SHORTHANDS and dialect != "quartz" else text.strip()
+        meant = OTHER_SHORTHANDS.get(name.lower(), name.lower())
+        known = "none" if dialect == "quartz" else ", ".join(SHORTHANDS) + ", in lower case"
+        if meant not in SHORTHANDS:
+            instead = wanted
         else:
-            message += f"; write a value from {bounds.split(' ')[0]}"
-    elif trouble == DESCENDS:
-        message = f"{where} descends, and a range must ascend from low to high within {bounds}"
-        if number != YEAR:
-            message += f"; write {written_out(number, r.low, r.high)!r}"
-    elif trouble == STEP_ZERO:
-        message = f"{where} has step 0; a step is 1 or more, write '*/1' or leave it out"
-    elif trouble == STEP_LARGE:
-        message = f"{where} has step {r.low}, and dialect 'quartz' allows steps of */n and a/n up to {HIGHEST[number]} here; write the values as a list"
-    elif trouble == NAME_STEP:
-        message = f"{where} puts a step after a name; write a step after '*', a number or a range of numbers, or list the names"
-    elif not quartz and day_field and any(c in upper for c in ("L", "W", "#")) and not upper.strip("LW#-0123456789").replace(
-            "SUN", "").replace("MON", "").replace("TUE", "").replace("WED", "").replace("THU", "").replace("FRI", "").replace("SAT", ""):
-        message = f"{where} uses L, W or #, which dialect {dialect!r} does not have; dialect 'quartz' has them"
-    elif "?" in token and not day_field:
-        message = f"{where} is '?', which stands only in the two day fields; write '*'"
-    elif quartz and day_field and any(c in upper for c in ("L", "W", "#", "?")):
-        message = f"{where} is no rule of dialect 'quartz'; ?, L, L-n, LW, nW, nL and n#k stand alone in a day field, write one of them or a list of numbers"
-    elif trouble == NO_NAMES:
-        message = f"{where} is a name in a field of numbers; write values from {bounds}"
-    elif trouble == UNKNOWN_NAME:
-        message = f"{where} is no name of this field; write {bounds}" + ("" if quartz or number == DAY_OF_MONTH else ", or the full English name")
+            instead = f"write {meant if dialect != 'quartz' else marked(SHORTHANDS[meant])!r}"
+        unknown = f"is unknown to dialect {dialect!r}, which has {known}"
+        return f"shorthand {shown(name)} {unknown}; {instead}"
+    if not pieces:
+        return f"cron expression {expression} is empty; {wanted}"
+    plural = "" if len(pieces) == 1 else "s"
+    return f"cron expression {expression} has {len(pieces)} field{plural}; {wanted}"
+
+
+cdef tuple no_rule(int number):
+    rules = "?, L, L-n, LW, L-nW and nW" if number == DAY_OF_MONTH else "?, L, nL and n#k"
+    return (
+        f"is no rule of this field, where {rules} stand, each alone",
+        f"write one of them, or values from {bounds_of(number, True)}",
+    )
+
+
+cdef tuple wrong_value(const Reader* r, str token):
+    """What is wrong with an item that was understood, and what to write."""
+    cdef int number = r.field
+    bounds = bounds_of(number, r.quartz)
+    if r.trouble == DESCENDS:
+        return (
+            f"descends, and a range must ascend within {bounds}",
+            f"write {ascending(number, r.low, r.high, r.step)!r}",
+        )
+    if r.trouble == STEP_ZERO:
+        return f"has step 0, and the step within {bounds} is 1 or more", "write 1 or leave it out"
+    if r.trouble == STEP_LARGE:
+        kind = " after '*' or a single value" if r.high < 60 else ""
+        return (
+            f"has a step above {r.high}, the most that is taken{kind}",
+            f"list the values, from {bounds}",
+        )
+    if r.quartz and number == DAY_OF_WEEK and token[-1] in "Ww":
+        return no_rule(number)
+    if r.quartz and number == DAY_OF_MONTH and token[:2] in ("L-", "l-"):
+        return (
+            "goes back from the last day of the month by more than 0-30",
+            "write 'L-3' for three days before it",
+        )
+    if r.quartz and number == DAY_OF_WEEK and "#" in token:
+        return (
+            f"is outside {bounds} before its '#' or 1-5 after it",
+            "write 'MON#1' for the first Monday",
+        )
+    instead = "write a value in that range"
+    if number == DAY_OF_WEEK and r.low == 0:
+        instead = "write SUN or 1 for Sunday"
+    elif number == HOUR and r.low == 24:
+        instead = "write 0 for midnight"
+    return f"{'is' if token.isdigit() else 'reaches'} outside {bounds}", instead
+
+
+cdef tuple unreadable(const Reader* r, int number, str token, str dialect):
+    """What is wrong with an item that is none of the grammar, and what to write."""
+    cdef bint day_field = is_day_field(number), quartz = r.quartz
+    bounds = bounds_of(number, quartz)
+    values = f"write values from {bounds}"
+    odd = [c for c in token if not (c.isascii() and c.isprintable())]
+    if odd:
+        return (
+            f"holds {odd[0]!r}, and a cron expression is printable ASCII",
+            f"write '*' or {bounds}",
+        )
+    if not quartz and day_field:
+        other = f"0 0 0 {token} * ?" if number == DAY_OF_MONTH else f"0 0 0 ? * {token}"
+        if takes(other, "quartz"):
+            return (
+                f"is a rule of dialect 'quartz' (L, W or #) that dialect {dialect!r} lacks",
+                f"{values}, or use dialect 'quartz'",
+            )
+    if "?" in token and not day_field:
+        return "holds '?', which stands only in the two day fields", f"write '*' or {bounds}"
+    like_a_rule = "?" in token or "#" in token or token[0] in "Ll" or token[-1] in "LlWw"
+    if quartz and day_field and like_a_rule:
+        return no_rule(number)
+    if token.startswith(("TZ=", "CRON_TZ=")):
+        return "names a time zone, and all cron expressions here are in UTC", "leave it out"
+    if token.startswith("#"):
+        return "begins a comment, and a cron expression has none", "leave it out"
+    if token.startswith(("-", "/")) or token.endswith(("-", "/")):
+        side = "before" if token[0] in "-/" else "after"
+        return f"has no value {side} its {token[0 if side == 'before' else -1]!r}", values
+    low, _, high = token.partition("-")
+    if (low.isalpha() and high.isdigit()) or (low.isdigit() and high.isalpha()):
+        return (
+            "is a range from a name to a number or the reverse",
+            f"write two names or two numbers, from {bounds}",
+        )
+    if r.trouble == NAME_STEP:
+        return (
+            f"has a step after a name, and a step follows '*', a number or a range within {bounds}",
+            "list the names",
+        )
+    if r.trouble == NO_NAMES or (r.trouble == UNKNOWN_NAME and number not in (MONTH, DAY_OF_WEEK)):
+        return "holds a name, and this is a field of numbers", values
+    if r.trouble == UNKNOWN_NAME:
+        more = "" if quartz else ", or the full English name"
+        return "is no name of this field", f"write {bounds}{more}"
+    return (
+        "cannot be read",
+        f"write '*', values from {bounds}, ranges a-b, steps */n, a/n or a-b/n, or a list of these",
+    )
+
+
+cdef str repaired(str text, str dialect, list pieces):
+    """A text near to this one that the dialect takes, or None."""
+    if len(text) > 60:
+        return None
+    nearest = [squeezed(pieces)]
+    if dialect == "quartz":
+        nearest.append(marked(text))
+    elif len(pieces) == 6:
+        nearest.append("0 " + " ".join(pieces))
+    for instead in nearest:
+        if takes(instead, dialect):
+            return instead
+    return None
+
+
+cdef object refusal(str text, str dialect, const Reader* r):
+    """The CronError for what the reader stumbled over: one sentence, and where."""
+    cdef:
+        int trouble = r.trouble, number = min(r.field, YEAR)
+        bint quartz = r.quartz
+        bint counted = trouble == TOO_FEW or (quartz and trouble == TOO_MANY)
+        bint understood = trouble in (OUTSIDE, DESCENDS, STEP_ZERO, STEP_LARGE)
+        bint joined = understood and number == SECOND and r.base < 0    # to the "0 " in front
+    pieces = text.split()
+    if trouble in (NOT_TEXT, SHORTHAND, EMPTY) or not pieces:
+        message = no_fields(text, dialect, trouble, pieces)
+        if trouble == SHORTHAND:
+            return CronError(message, text, None, text.strip(), text.find("@"))
+        return CronError(message, text)
+
+    instead = repaired(text, dialect, pieces)
+    stray = stray_sign(text) if counted or joined or instead == squeezed(pieces) else None
+    if counted and instead is None and (quartz or stray is None or len(pieces) < 5):
+        return CronError(no_fields(text, dialect, trouble, pieces), text)
+
+    token, start = item_read(text, r) if understood and not quartz else item_at(text, r)
+    if trouble == TOO_MANY and (not token or start < characters(text, r, r.at)):
+        trouble = UNREADABLE        # what follows is the rest of an item
+    if stray is None and instead is None and not understood:
+        stray = sign_before(text, start)
+    if stray is not None:
+        token, start, side = stray
+    if not quartz and 5 <= len(pieces) <= 7 and (joined or not understood):
+        # The reader of the crate names the field that it stumbled in; a person counts pieces.
+        # At least 0: what Python takes for a blank may be the server's first piece.
+        number = len(text[:start + 1].split()) - (0 if len(pieces) == 5 else 1)
+        number = min(max(number, 0), YEAR)
+    field, bounds = FIELDS[number], bounds_of(number, quartz)
+    if stray is not None:
+        what = f"has no value {side} its {token[0 if side == 'before' else -1]!r}"
+        advice = f"write values from {bounds} on both sides, without blanks"
+    elif understood:
+        what, advice = wrong_value(r, token)
+    elif trouble in (NO_MARK, TWO_MARKS):
+        field = FIELDS[DAY_OF_WEEK]
+        what = "breaks the rule that exactly one of day-of-month and day-of-week is '?'"
+        advice = "write '?' in the one that does not matter, as in '0 0 9 ? * MON-FRI'"
     elif trouble == TOO_MANY:
-        message = f"text {shown(token)} (position {start} of {expression}) follows the last field; dialect {dialect!r} takes 5, 6 or 7 fields, leave it out"
-    elif not token:
-        message = f"{field} item at position {position} of {expression} is missing; after a comma, '-' or '/' comes a value from {bounds}, without a blank before '*'"
+        what = f"follows the last of 7 fields, the most that dialect {dialect!r} takes"
+        advice = "leave it out"
+    elif token:
+        what, advice = unreadable(r, number, token, dialect)
     else:
-        message = f"{where} cannot be read; write '*', a value from {bounds}, a range a-b, a step */n, a/n or a-b/n, or a list of these joined by ','"
+        what = f"has no value beside the ',' at position {start}"
+        advice = f"write values from {bounds} on both sides"
+        while start and not text[start - 1].isspace():
+            start -= 1
+        token = text[start:].split()[0]
+    if instead is not None:
+        advice = f"write {instead!r}"
+        if not quartz and instead != squeezed(pieces):
+            what += " where six fields begin with the seconds"
+    message = f"{field} token {shown(token)} (position {start} of {shown(text)}) {what}; {advice}"
     return CronError(message, text, field, token, start)
 
 
@@ -1060,19 +1341,21 @@ cdef inline int64_t instant(object value, str name) except? -2:
     cdef int64_t ms
     if not PyLong_CheckExact(value):
         # operator.index takes numpy's integers and refuses floats, but lets a bool through.
-        if PyBool_Check(value) or type(value).__name__ in ("bool_", "bool"):
-            raise TypeError(f"{name} is the bool {value!r}; give an int, ms since the Unix epoch, UTC")
         try:
+            if PyBool_Check(value) or type(value).__name__ in ("bool_", "bool"):
+                raise TypeError
             value = PyNumber_Index(value)
         except TypeError:
             raise TypeError(
-                f"{name} is {value!r} of type {type(value).__name__}; give an int, ms since the Unix epoch, UTC"
+                f"{name} is {brief(value)}; give an int, ms since the Unix epoch, UTC"
             ) from None
     ms = PyLong_AsLongLongAndOverflow(value, &overflow)
     if overflow or ms < -1 or ms > MAX_INSTANT:
+        # Python refuses to write out an int of more than 4300 digits.
+        given = f"of {value.bit_length()} bits" if overflow else value
         raise ValueError(
-            f"{name} {value!r} is outside the calendar; give ms since the Unix epoch, UTC, from 0 (1970-01-01) "
-            f"to {MAX_INSTANT} (2101-01-01)"
+            f"{name} {given} is outside the calendar; give ms since the Unix epoch, UTC, "
+            f"from 0 (1970-01-01) to {MAX_INSTANT} (2101-01-01)"
         )
     return ms
 
@@ -1092,7 +1375,7 @@ cdef class Cron:
     CronError
         the dialect refuses the text
     TypeError
-        text is no str
+        text or dialect is no str
     ValueError
         dialect is none of `DIALECTS`
 
@@ -1107,78 +1390,22 @@ cdef class Cron:
     cdef readonly str dialect
 
     def __cinit__(self, text, dialect="resonate"):
-        cdef:
-            Reader r
-            Py_ssize_t size, first, last
+        cdef Reader r
         if not isinstance(text, str):
             raise TypeError(
-                f"a cron expression is {text!r} of type {type(text).__name__}; give a str such as '0 9 * * MON-FRI'"
+                f"a cron expression is {brief(text)}; give a str such as '0 9 * * MON-FRI'"
             )
         if not isinstance(dialect, str) or dialect not in DIALECTS:
-            raise ValueError(f"dialect {dialect!r} is unknown; give one of {', '.join(map(repr, DIALECTS))}")
+            known = ", ".join(map(repr, DIALECTS))
+            if isinstance(dialect, str):
+                raise ValueError(f"dialect {shown(dialect)} is unknown; give one of {known}")
+            raise TypeError(f"dialect is {brief(dialect)}; give one of {known}")
         self.text = PyUnicode_FromObject(text)      # a plain str, also from a subclass
         self.dialect = DIALECTS[DIALECTS.index(dialect)]
-        self.read(&r)
-        finish(&self.form)
-
-    cdef int read(self, Reader* r) except -1:
-        """Read the text into the form; raises CronError."""
-        cdef:
-            const uint8_t* source
-            const uint8_t* body
-            uint8_t* joined = NULL
-            uint8_t[128] small
-            Py_ssize_t size, first, last, prefix = 0
-            bint ok
-        memset(&self.form, 0, sizeof(Compiled))
-        memset(r, 0, sizeof(Reader))
-        r.quartz = self.dialect == "quartz"
-        try:
-            source = <const uint8_t*> PyUnicode_AsUTF8AndSize(self.text, &size)
-        except UnicodeEncodeError:
-            raise CronError(
-                f"cron expression {shown(self.text)} holds a lone surrogate, which is no text; write it in ASCII", self.text
-            ) from None
-        self.form.starts_midyear = self.dialect == "resonate-0.9.8"
-        pieces = count_pieces(source, size, &first, &last)
-        body, r.size = source + first, last - first
-        if pieces == 0:
-            r.trouble = EMPTY
-        elif body[0] == c"@":
-            longhand = None if r.quartz else SHORTHAND_BYTES.get(self.text[first:last] if last == len(self.text) else self.text.strip())
-            if longhand is None:
-                r.trouble = SHORTHAND
-            else:
-                r.text, r.size = longhand, len(<bytes> longhand)
-                read_crate(r, &self.form)
-        elif r.quartz:
-            r.text = body
-            read_quartz(r, &self.form)
-        elif pieces == 5:
-            # The server puts "0 " in front, character for character: ",5 ** * * *" becomes
-            # the seconds 0 and 5 and five more fields.
-            joined = &small[0] if r.size + 2 <= 128 else <uint8_t*> PyMem_Malloc(r.size + 2)
-            if joined == NULL:
-                raise MemoryError
-            prefix = 2
-            joined[0], joined[1] = c"0", c" "
-            memcpy(joined + 2, body, r.size)
-            r.text, r.size = joined, r.size + 2
-            read_crate(r, &self.form)
-            if joined != &small[0]:
-                PyMem_Free(joined)
-        else:
-            r.text = body
-            read_crate(r, &self.form)
+        parse(self.text, self.dialect, &r, &self.form)
         if r.trouble != FINE:
-            at = max(0, first + r.at - prefix)
-            raise refusal(self.text, self.dialect, r, len(source[:min(at, last)].decode("utf-8", "ignore")))
-        r.text = NULL
-        for i in range(7):
-            # From here on offsets count in the text itself, trimmed.
-            r.starts[i] += first - prefix
-            r.stops[i] += first - prefix
-        return 0
+            raise refusal(self.text, self.dialect, &r)
+        finish(&self.form)
 
     def __reduce__(self):
         return type(self), (self.text, self.dialect)
@@ -1193,13 +1420,16 @@ cdef class Cron:
 
     def __repr__(self):
         name = type(self).__name__
-        return f"{name}({self.text!r})" if self.dialect == "resonate" else f"{name}({self.text!r}, dialect={self.dialect!r})"
+        if self.dialect == "resonate":
+            return f"{name}({self.text!r})"
+        return f"{name}({self.text!r}, dialect={self.dialect!r})"
 
     # -- what the text says ---------------------------------------------------------------
 
     cdef tuple values(self, int field):
-        bits = [self.form.years[i] for i in range(3)] if field == YEAR else [self.form.bits[field]]
-        return tuple(LOWEST[field] + 64 * i + j for i, word in enumerate(bits) for j in range(64) if word >> j & 1)
+        cdef const uint64_t* bits = &self.form.years[0] if field == YEAR else &self.form.bits[field]
+        cdef int size = HIGHEST[field] - LOWEST[field] + 1
+        return tuple([LOWEST[field] + i for i in range(size) if has(bits, i)])
 
     @property
     def seconds(self):
@@ -1228,7 +1458,7 @@ cdef class Cron:
 
     @property
     def days_of_week(self):
-        """Allowed weekdays, tuple of int, 1 = Sunday .. 7 = Saturday; all under a `day_rule` or ``?``."""
+        """Allowed weekdays, tuple of int, 1 = Sunday .. 7; all under a `day_rule` or ``?``."""
         return self.values(DAY_OF_WEEK)
 
     @property
@@ -1238,7 +1468,7 @@ cdef class Cron:
 
     @property
     def day_rule(self):
-        """The Quartz rule that stands alone in a day field, such as "L-3", "15W", "6L", "6#3"; or None."""
+        """The Quartz rule of a day field, such as "L-3", "15W", "6L", "6#3"; or None."""
         rule, n, k = self.form.rule, self.form.rule_n, self.form.rule_k
         if rule == LISTED:
             return None
@@ -1263,14 +1493,16 @@ cdef class Cron:
         None stands for seconds put in front of five fields, for a year left out, and for
         all seven of a shorthand.
         """
-        cdef Reader r
-        cdef Cron again = Cron.__new__(Cron, self.text, self.dialect)
+        cdef:
+            Reader r
+            Compiled form
         if self.shorthand is not None:
             return (None,) * 7
-        again.read(&r)
+        parse(self.text, self.dialect, &r, &form)
         source = self.text.encode()
-        found = [source[max(r.starts[i], 0):r.stops[i]].decode().strip() or None if r.stops[i] > 0 else None for i in range(7)]
-        return tuple(found)
+        # Under the "0 " put in front the seconds begin before the text does.
+        spans = [(max(r.base + r.starts[i], 0), max(r.base + r.stops[i], 0)) for i in range(7)]
+        return tuple([source[i:j].decode("utf-8", "ignore").strip() or None for i, j in spans])
 
     # -- ticks ------------------------------------------------------------------------------
 
@@ -1322,7 +1554,7 @@ cdef class Cron:
         bool
         """
         cdef int64_t t = instant(at_ms, "at_ms")
-        return t >= 0 and t % 1000 == 0 and t // 1000 < END and tick_from(&self.form, t // 1000) == t // 1000
+        return t >= 0 and t % 1000 == 0 and tick_from(&self.form, t // 1000) == t // 1000
 
     def count_ms(self, start_ms, end_ms):
         """Return the number of ticks in the closed window [start_ms, end_ms].
@@ -1348,7 +1580,9 @@ cdef class Cron:
         cdef:
             int64_t start = instant(start_ms, "start_ms"), end = instant(end_ms, "end_ms"), n
         if end < start:
-            raise ValueError(f"end_ms {end} lies before start_ms {start}; a window is closed, [start, end], give the earlier first")
+            raise ValueError(
+                f"end_ms {end} lies before start_ms {start}; give the earlier instant first"
+            )
         if end < 0:
             return 0
         with nogil:
@@ -1389,9 +1623,8 @@ cdef class Cron:
         Raises
         ------
         TypeError
-            the items of out are not 8 bytes wide
-        BufferError
-            out is not writable or not contiguous
+            out is no such buffer: no buffer at all, of another type, read-only, with gaps,
+            or not aligned
 
         Notes
         -----
@@ -1400,12 +1633,24 @@ cdef class Cron:
         cdef:
             int64_t t = instant(after_ms, "after_ms"), n
             Py_buffer view
-        PyObject_GetBuffer(out, &view, PyBUF_CONTIG)
         try:
-            if view.itemsize != 8:
-                raise TypeError(f"out has items of {view.itemsize} bytes; give a buffer of int64")
+            PyObject_GetBuffer(out, &view, PyBUF_CONTIG | PyBUF_FORMAT)
+        except (TypeError, ValueError, BufferError) as err:
+            raise TypeError(
+                f"out is a {type(out).__name__} that cannot be filled ({str(err).rstrip('.')}); "
+                "give a writable contiguous buffer of int64, such as a numpy array"
+            ) from None
+        try:
+            kind = "B" if view.format == NULL else view.format.decode()
+            askew = view.len > 0 and <size_t> view.buf % 8 != 0
+            if view.itemsize != 8 or kind not in ("q", "l") or askew:
+                raise TypeError(
+                    f"out is a {type(out).__name__} with items of format {kind!r}; "
+                    "give a writable contiguous buffer of int64, such as a numpy array"
+                )
             with nogil:
-                n = fill(&self.form, start_of_search(&self.form, (t + 1000) // 1000), <int64_t*> view.buf, view.len // 8)
+                t = start_of_search(&self.form, (t + 1000) // 1000)
+                n = fill(&self.form, t, <int64_t*> view.buf, view.len // 8)
         finally:
             PyBuffer_Release(&view)
         return n

@@ -5,8 +5,10 @@ gate between that and what people and pandas write. pandas is imported inside th
 functions that need it, so that floors 0 to 2 load without it.
 """
 
+import operator
 import re
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
 from resonate_lab.errors import DurationError, InstantError
@@ -81,31 +83,28 @@ def instant_ms(value: "Instant", name: str = "instant") -> int:
             )
         return value
     if type(value) is datetime:
-        moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        moment = value if value.utcoffset() is not None else value.replace(tzinfo=UTC)
         return (moment - _EPOCH) // _MS
-    if isinstance(value, bool | float) or value is None:
+    if not isinstance(value, str | date) and type(value).__name__ != "datetime64":
+        number = _as_int(value)
+        if number is not None:
+            return instant_ms(number, name)
         raise TypeError(
-            f"{name} is {value!r} of type {type(value).__name__}; give an int (ms since the Unix epoch, "
-            "UTC), a text such as '2026-12-01 09:00', a datetime or a pandas.Timestamp"
+            f"{name} is {_short(value)} of type {type(value).__name__}; give an int (ms since the "
+            "Unix epoch, UTC), a text such as '2026-12-01 09:00', a datetime or a pandas.Timestamp"
         )
     import pandas as pd
 
-    if hasattr(value, "__index__"):
-        return instant_ms(int(value), name)
-    if not isinstance(value, str | date | pd.Timestamp) and type(value).__name__ != "datetime64":
-        raise TypeError(
-            f"{name} is of type {type(value).__name__}; give an int (ms since the Unix epoch, UTC), "
-            "a text such as '2026-12-01 09:00', a datetime or a pandas.Timestamp"
-        )
     try:
         stamp = pd.Timestamp(value)
-        if stamp is pd.NaT:
+        if pd.isna(stamp):
             raise ValueError("not a time")
         stamp = stamp.tz_localize("UTC") if stamp.tz is None else stamp.tz_convert("UTC")
         return int((stamp.to_pydatetime(warn=False) - _EPOCH) // _MS)
     except (ValueError, OverflowError) as err:
         raise InstantError(
-            f"{name} {_short(value)} is no instant; write it as '2026-12-01 09:00' (UTC) or with its zone"
+            f"{name} {_short(value)} is no instant of the years 1-9999; write it as "
+            "'2026-12-01 09:00' (UTC) or with its zone"
         ) from err
 
 
@@ -128,7 +127,7 @@ def duration_ms(value: "Duration", name: str = "duration") -> int:
     Raises
     ------
     DurationError
-        the text is no duration, or does not fit 64 bits
+        the text is no duration, or the duration is missing (NaT) or does not fit 64 bits
     TypeError
         the type is none of the above; a bool or a float is refused
 
@@ -137,26 +136,31 @@ def duration_ms(value: "Duration", name: str = "duration") -> int:
     >>> duration_ms("1h30m"), duration_ms("3d"), duration_ms(timedelta(seconds=2)), duration_ms(250)
     (5400000, 259200000, 2000, 250)
     """
-    if isinstance(value, int) and not isinstance(value, bool):
-        ms = value
-    elif isinstance(value, str):
+    if isinstance(value, str):
         ms = _parse_duration(value, name)
     elif isinstance(value, timedelta):
         ms = value // _MS
     elif type(value).__name__ == "timedelta64":
-        ms = int(value.astype("timedelta64[ms]").astype(int))
+        ms = int(value.astype("timedelta64[ms]").astype("int64"))  # type: ignore[union-attr]
+        if ms == -(2**63):  # how numpy stores NaT
+            raise DurationError(f"{name} is missing (NaT); give a duration such as '1h'")
     else:
-        raise TypeError(
-            f"{name} is {_short(value)} of type {type(value).__name__}; give an int (ms), a text such as "
-            "'1h' or '30 min', or a timedelta"
-        )
+        number = _as_int(value)
+        if number is None:
+            raise TypeError(
+                f"{name} is {_short(value)} of type {type(value).__name__}; give an int (ms), "
+                "a text such as '1h' or '30 min', or a timedelta"
+            )
+        ms = number
     if not -(2**63) <= ms < 2**63:
-        raise DurationError(f"{name} {_short(value)} does not fit 64 bits of ms; give a shorter one")
+        raise DurationError(
+            f"{name} {_short(value)} does not fit 64 bits of ms; give a shorter one"
+        )
     return ms
 
 
 def _parse_duration(text: str, name: str) -> int:
-    total, at = 0.0, 0
+    total, at = Decimal(0), 0  # a float would make 1000 ms of 1.001 s
     body = text.strip()
     sign = -1 if body.startswith("-") else 1
     body = body.removeprefix("-")
@@ -166,12 +170,12 @@ def _parse_duration(text: str, name: str) -> int:
         if part is None or unit is None:
             at = -1
             break
-        total += float(part[1]) * _UNIT_MS[unit]
+        total += Decimal(part[1]) * _UNIT_MS[unit]
         at = part.end()
     if at <= 0 or total > 2**63:
         raise DurationError(
-            f"{name} {_short(text)} is no duration; write numbers with units w, d, h, m, s or ms, such as "
-            "'90s' or '1h30m'"
+            f"{name} {_short(text)} is no duration; write numbers with units w, d, h, m, s or ms, "
+            "such as '90s' or '1h30m'"
         )
     return sign * int(total)
 
@@ -214,7 +218,7 @@ def format_instant(ms: int) -> str:
         moment = _EPOCH + timedelta(milliseconds=ms)
     except OverflowError:
         return f"{ms} ms"
-    text = moment.strftime("%Y-%m-%d %H:%M:%S") if moment.year >= 1000 else moment.isoformat(" ")[:19]
+    text = moment.isoformat(" ")[:19]
     rest = ms % 1000
     return f"{text}.{rest:03d}Z" if rest else f"{text}Z"
 
@@ -224,21 +228,33 @@ def format_duration(ms: int) -> str:
 
     Examples
     --------
-    >>> format_duration(43_500_000), format_duration(30_000), format_duration(250), format_duration(0)
-    ('12 h 5 min', '30 s', '250 ms', '0 s')
-    >>> format_duration(273_600_000), format_duration(-90_000)
-    ('3 d 4 h', '-1 min 30 s')
+    >>> format_duration(43_500_000), format_duration(30_000), format_duration(250)
+    ('12 h 5 min', '30 s', '250 ms')
+    >>> format_duration(273_600_000), format_duration(-90_000), format_duration(0)
+    ('3 d 4 h', '-1 min 30 s', '0 s')
     """
     if ms < 0:
         return f"-{format_duration(-ms)}"
     parts = []
-    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000), ("ms", 1)):
-        n, ms = divmod(ms, size)
+    for unit in ("d", "h", "min", "s", "ms"):
+        n, ms = divmod(ms, _UNIT_MS[_UNIT_NAMES[unit]])
         if n:
             parts.append(f"{n:,} {unit}")
     return " ".join(parts[:2]) or "0 s"
 
 
+def _as_int(value: object) -> int | None:
+    """Return an integer of another library as int; None for a bool and for all else."""
+    if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):
+        return None
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
 def _short(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"of {value.bit_length():,} bits"  # Python refuses to write out 4300 digits
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:50]}..."

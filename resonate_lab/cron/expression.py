@@ -416,9 +416,9 @@ class CronExpression(Cron):
 
 
 def _limit(value: int) -> int:
-    if isinstance(value, bool):
-        raise TypeError(f"limit is the bool {value!r}; give an int, the most ticks to return")
     try:
+        if isinstance(value, bool | np.bool_):  # operator.index takes them, numpy 1's too
+            raise TypeError
         limit = operator.index(value)
     except TypeError:
         raise TypeError(

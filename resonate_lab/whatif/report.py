@@ -46,12 +46,12 @@ p { max-width: 52rem; margin: .4rem 0; overflow-wrap: anywhere; }
 .bar { display: flex; height: 1.5rem; border-radius: 4px; overflow: hidden; margin: .2rem 0 .1rem;
   border: 1px solid var(--line); }
 .bar i { display: block; height: 100%; }
-.bar .same { background: var(--same); }
-.bar .different { background: repeating-linear-gradient(45deg, var(--different) 0 6px,
+.same { background: var(--same); }
+.different { background: repeating-linear-gradient(45deg, var(--different) 0 6px,
   color-mix(in srgb, var(--different) 70%, white) 6px 9px); }
-.bar .refused { background: repeating-linear-gradient(90deg, var(--refused) 0 4px,
+.refused { background: repeating-linear-gradient(90deg, var(--refused) 0 4px,
   color-mix(in srgb, var(--refused) 65%, white) 4px 6px); }
-.bar .unclear { background: var(--unclear); }
+.unclear { background: var(--unclear); }
 .legend { display: inline-block; width: .9rem; height: .9rem; border-radius: 2px;
   vertical-align: -.1rem; margin: 0 .3rem 0 .9rem; }
 table { font-size: .9rem; font-variant-numeric: tabular-nums; }
@@ -246,10 +246,12 @@ def _bars(counts: pd.DataFrame) -> str:
             for name in verdicts
             if row[name]
         )
-        said = ", ".join(f"{row[name]:,} {name}" for name in verdicts if row[name])
+        said = "".join(
+            f"<i class='legend {name}'></i>{row[name]:,} {name}" for name in verdicts if row[name]
+        )
         parts.append(
             f"<p><b>meant as {_html.escape(row['reading'])}, {_form(row['fields'])}</b> "
-            f"<span class='soft'>{row['rows']:,} rows: {said}</span></p>"
+            f"<span class='soft'>{row['rows']:,} rows {said}</span></p>"
             f"<div class='bar'>{cells}</div>"
         )
     return "".join(parts)
