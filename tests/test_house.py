@@ -81,7 +81,7 @@ THIRD_PARTY = {
         "plots": "top",
         "widgets": "top",
     },
-    "matplotlib": {"plots": "top"},
+    "matplotlib": {"plots": "top", "widgets": "top"},
     "ipywidgets": {"widgets": "top"},
     "IPython": {"widgets": "top"},
     "croniter": {"cron.crontab": "top"},
