@@ -240,7 +240,7 @@ class TestTheLawItself:
             ("cron.expression", "import pandas as pd", "inside a function"),
             ("cron.lint", "def f():\n    import numpy", "cron.expression"),
             ("engine.state", "def f():\n    import pandas as pd", "instants"),
-            ("whatif.outage", "from matplotlib import pyplot", "plots only"),
+            ("whatif.outage", "from matplotlib import pyplot", "plots, widgets only"),
             ("plots", "from resonate_lab.engine import Engine", "_html"),
             ("plots", "from . import frames", "_html"),
             ("cron.lint", "from resonate_lab._fastcron import Cron", "cron.expression"),
