@@ -117,7 +117,7 @@ def catch_up_timeline(
     lane = pd.Index(names).get_indexer(pd.Index(ids)) if names else np.array([], dtype=np.intp)
     if ax is None:
         ax = _new_axes(len(names) + (len(names) < len(every)))
-    if not names:
+    if not names or ticks.empty:
         return _empty(ax, "no tick was missed")
     shown = lane >= 0
     drawn = _Drawn.of(ticks[shown], lane[shown])
@@ -278,6 +278,8 @@ def _markers(ax: Axes, drawn: _Drawn, kwargs: dict[str, Any]) -> None:
 
 def _thinned(drawn: _Drawn) -> _Drawn:
     """Return the first tick of each lane, state and marker's width."""
+    if not len(drawn.at):
+        return drawn
     low, high = drawn.at.min(), drawn.at.max()
     column = ((drawn.at - low) / ((high - low) or 1) * _MARKERS_ACROSS).astype(np.int64)
     state = pd.factorize(drawn.state)[0]
@@ -342,10 +344,11 @@ def _finish(ax: Axes, ticks: pd.DataFrame, down: tuple[Instant, Instant] | None)
         fontsize=10,
         pad=22,
     )
-    ax.legend(
-        loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=8, frameon=False,
-        borderaxespad=0.2, handletextpad=0.3, borderpad=0.1,
-    )  # fmt: skip
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(
+            loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=8, frameon=False,
+            borderaxespad=0.2, handletextpad=0.3, borderpad=0.1,
+        )  # fmt: skip
     locator = mdates.AutoDateLocator(tz="UTC")  # type: ignore[no-untyped-call]
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(

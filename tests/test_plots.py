@@ -176,6 +176,20 @@ class TestLanes:
 
 
 class TestEdges:
+    def test_a_lane_without_a_tick_stands_empty(self):
+        ax = plots.catch_up_timeline(
+            asked().ticks, lanes=["another"], down=DOWN, ax=Figure().subplots()
+        )
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["another"]
+        assert not markers(ax)
+        assert ax.get_legend() is None
+        assert "0 sent, 0 expired" in texts(ax)
+
+    def test_lanes_asked_for_where_nothing_was_missed_say_so(self):
+        ticks = asked(cron=["0 0 1 1 *"] * 3).ticks.iloc[:0]
+        ax = plots.catch_up_timeline(ticks, lanes=["s0"], ax=Figure().subplots())
+        assert texts(ax) == ["no tick was missed"]
+
     def test_an_empty_frame_gives_axes_that_say_so(self):
         ax = plots.catch_up_timeline(asked().ticks.head(0), ax=Figure().subplots())
         assert texts(ax) == ["no tick was missed"]
