@@ -39,6 +39,7 @@ _CAPTION = "text-align:left;font-weight:600;padding:0.2em 0;color:inherit"
 _RULE = "1px solid rgba(128,128,128,0.5)"
 _HEAD = f"padding:0.2em 0.8em 0.2em 0;border-bottom:{_RULE};font-weight:600;text-align:"
 _CELL = "padding:0.2em 0.8em 0.2em 0;vertical-align:top;text-align:"
+_WHOLE = 32
 _MORE = "padding:0.2em 0;opacity:0.75;font-style:italic;text-align:left"
 
 
@@ -141,16 +142,20 @@ def table(
     )
     lines.append(f"<thead><tr>{''.join(heads)}</tr></thead><tbody>")
     for row in shown:
-        cells = (
-            f'<td style="{_CELL}{side}">{"" if cell is None else escape(cell, _CELL_LIMIT)}</td>'
-            for cell, side in zip(row, sides, strict=True)
-        )
+        cells = (_cell(cell, side) for cell, side in zip(row, sides, strict=True))
         lines.append(f"<tr>{''.join(cells)}</tr>")
     if total > len(shown):
         more = f"and {total - len(shown):,} more"
         lines.append(f'<tr><td colspan="{len(columns)}" style="{_MORE}">{more}</td></tr>')
     lines.append("</tbody></table></div>")
     return "\n".join(lines)
+
+
+def _cell(content: object, side: str) -> str:
+    text = "" if content is None else escape(content, _CELL_LIMIT)
+    # Ids, cron texts and instants are read as one word: the table scrolls before they break.
+    whole = "white-space:nowrap;" if len(text) <= _WHOLE else ""
+    return f'<td style="{whole}{_CELL}{side}">{text}</td>'
 
 
 def _visible(character: str) -> str:

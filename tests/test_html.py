@@ -142,6 +142,11 @@ class TestTable:
         assert "script" not in reader.tags
         assert reader.texts.count(plain(hostile)) == 3
 
+    def test_a_short_cell_is_not_broken_and_a_long_one_may_be(self):
+        short, long = table([["0 9 * * 8", "x " * 40]], ["cron", "why"]).split("<td")[1:]
+        assert "nowrap" in short
+        assert "nowrap" not in long
+
     def test_numbers_stand_to_the_right_and_words_to_the_left(self):
         html = table([["x", 1, True]], ["word", "number", "flag"])
         assert [side.split('"')[0] for side in html.split("text-align:")[1:]] == [
