@@ -207,10 +207,9 @@ def parse_row() -> Row:
 
 
 def fresh(code: str) -> str:
-    """Return what a fresh interpreter prints."""
-    return subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    ).stdout
+    """Return what a fresh interpreter prints; -P, or the clone's folder would be imported."""
+    command = [sys.executable, "-P", "-c", code]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def memory_row() -> Row:
