@@ -43,7 +43,10 @@ def main() -> int:
 
 def table(rows: list[bench_cron.Row]) -> Table:
     """Return the rows as a table for the terminal."""
-    out = Table(title="the cron core and its peers, one run, one core (medians)", box=SIMPLE)
+    out = Table(
+        title="the cron core and its peers, one run, one core (medians; ratios of the fastest rounds)",
+        box=SIMPLE,
+    )
     out.add_column("what", no_wrap=True)
     out.add_column("ours", justify="right")
     out.add_column("unit")
