@@ -44,7 +44,7 @@ def main() -> int:
 def table(rows: list[bench_cron.Row]) -> Table:
     """Return the rows as a table for the terminal."""
     out = Table(
-        title="the cron core and its peers, one run, one core (medians; ratios of the fastest rounds)",
+        title="cron core and peers, one run, one core (medians; ratios of the fastest rounds)",
         box=SIMPLE,
     )
     out.add_column("what", no_wrap=True)
