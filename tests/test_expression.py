@@ -374,3 +374,28 @@ class TestHtml:
     def test_it_stays_small_for_a_very_long_text(self):
         html = CronExpression(",".join(["5"] * 20_000) + " * * * *")._repr_html_()
         assert len(html) < 20_000
+
+
+class TestFriendlyRefusals:
+    """The twins answer in the words that they were asked in."""
+
+    @pytest.mark.parametrize("instant", ["1960-01-01", "2150-01-01"])
+    def test_an_instant_outside_the_calendar_is_named_as_a_date(self, instant):
+        daily = CronExpression("@daily")
+        for ask in (daily.next, daily.prev, daily.matches, lambda at: daily.fires(1, at)):
+            with pytest.raises(
+                InstantError, match=f"{instant} 00:00:00Z is outside .* 1970 to 2100"
+            ):
+                ask(instant)
+
+    def test_a_window_turned_round_is_named_by_its_dates(self):
+        daily = CronExpression("@daily")
+        for ask in (daily.count, daily.between):
+            with pytest.raises(WindowError, match=r"end 2024-01-01 .* before start 2024-02-01"):
+                ask("2024-02-01", "2024-01-01")
+
+    def test_the_ends_of_the_calendar_may_be_asked(self):
+        daily = CronExpression("@daily")
+        assert daily.next("2101-01-01") is None
+        assert daily.prev("1970-01-01") is None
+        assert str(daily.prev("2101-01-01")) == "2100-12-31 00:00:00+00:00"

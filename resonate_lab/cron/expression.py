@@ -13,8 +13,14 @@ import numpy as np
 
 from resonate_lab import _html
 from resonate_lab._fastcron import DIALECTS, Cron, CronError
-from resonate_lab.errors import WindowError
-from resonate_lab.instants import datetime_index, instant_ms, timestamp
+from resonate_lab.errors import InstantError, WindowError
+from resonate_lab.instants import (
+    EPOCH_END_MS,
+    datetime_index,
+    format_instant,
+    instant_ms,
+    timestamp,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -60,7 +66,9 @@ class CronExpression(Cron):
     Notes
     -----
     Two are equal where text and dialect are. Instants that are int are ms since the Unix
-    epoch, UTC, from -1 to 4133980800000 (2101-01-01); ticks are whole seconds.
+    epoch, UTC, from -1 to 4133980800000 (2101-01-01), others raise ValueError, and other
+    types TypeError; the friendly twins raise InstantError for what is no instant of these
+    years. Ticks are whole seconds.
 
     In dialect "resonate-0.9.8" a chain that starts in a year that is not listed begins
     late (the server's future-year defect): `next_ms`, `fires_ms`, `between_ms` and
@@ -167,7 +175,7 @@ class CronExpression(Cron):
         >>> CronExpression("0 9 * * *").next("2024-01-01T10:00+01:00")
         Timestamp('2024-01-02 09:00:00+0000', tz='UTC')
         """
-        found = self.next_ms(instant_ms(after, "after"))
+        found = self.next_ms(_calendar_ms(after, "after"))
         return None if found is None else timestamp(found)
 
     def prev(self, before: "Instant") -> "pd.Timestamp | None":
@@ -188,7 +196,7 @@ class CronExpression(Cron):
         >>> CronExpression("0 0 29 * *").prev("2024-03-02")
         Timestamp('2024-02-29 00:00:00+0000', tz='UTC')
         """
-        found = self.prev_ms(instant_ms(before, "before"))
+        found = self.prev_ms(_calendar_ms(before, "before"))
         return None if found is None else timestamp(found)
 
     def fires(self, n: int, after: "Instant") -> "pd.DatetimeIndex":
@@ -216,7 +224,7 @@ class CronExpression(Cron):
         >>> CronExpression("0 0 29 2 *").fires(2, "2024-01-01").strftime("%Y-%m-%d").tolist()
         ['2024-02-29', '2028-02-29']
         """
-        return datetime_index(self.fires_ms(instant_ms(after, "after"), n))
+        return datetime_index(self.fires_ms(_calendar_ms(after, "after"), n))
 
     def between(
         self, start: "Instant", end: "Instant", limit: int | None = None
@@ -238,17 +246,15 @@ class CronExpression(Cron):
         Raises
         ------
         WindowError
-            the window would return more than `MAX_TICKS` ticks, or limit is negative
-        ValueError
-            end lies before start
+            the window would return more than `MAX_TICKS` ticks, limit is negative, or end
+            lies before start
 
         Examples
         --------
         >>> len(CronExpression("*/5 * * * *").between("2024-01-01", "2024-01-02"))
         289
         """
-        start_ms, end_ms = instant_ms(start, "start"), instant_ms(end, "end")
-        return datetime_index(self.between_ms(start_ms, end_ms, limit))
+        return datetime_index(self.between_ms(*_window_ms(start, end), limit))
 
     def count(self, start: "Instant", end: "Instant") -> int:
         """Return the number of ticks in the closed window [start, end].
@@ -264,7 +270,7 @@ class CronExpression(Cron):
 
         Raises
         ------
-        ValueError
+        WindowError
             end lies before start
 
         Examples
@@ -272,7 +278,7 @@ class CronExpression(Cron):
         >>> CronExpression("* * * * * *").count("1970-01-01", "2100-12-31 23:59:59")
         4133980800
         """
-        return self.count_ms(instant_ms(start, "start"), instant_ms(end, "end"))
+        return self.count_ms(*_window_ms(start, end))
 
     def matches(self, at: "Instant") -> bool:
         """Return whether an instant is a tick.
@@ -291,7 +297,7 @@ class CronExpression(Cron):
         >>> CronExpression("0 9 * * 1-5").matches("2024-01-07 09:00")  # 1 is Sunday here
         True
         """
-        return self.matches_ms(instant_ms(at, "at"))
+        return self.matches_ms(_calendar_ms(at, "at"))
 
     # -- words ----------------------------------------------------------------------------
 
@@ -413,6 +419,26 @@ class CronExpression(Cron):
         if findings:
             parts.append(_html.table(findings, ("severity", "code", "finding", "write instead")))
         return f"<div>{''.join(parts)}</div>"
+
+
+def _calendar_ms(value: "Instant", name: str) -> int:
+    ms = instant_ms(value, name)
+    if not -1 <= ms <= EPOCH_END_MS:
+        raise InstantError(
+            f"{name} {format_instant(ms)} is outside the calendar; "
+            "give an instant from 1970 to 2100"
+        )
+    return ms
+
+
+def _window_ms(start: "Instant", end: "Instant") -> tuple[int, int]:
+    start_ms, end_ms = _calendar_ms(start, "start"), _calendar_ms(end, "end")
+    if end_ms < start_ms:
+        raise WindowError(
+            f"end {format_instant(end_ms)} lies before start {format_instant(start_ms)}; "
+            "give the earlier instant first"
+        )
+    return start_ms, end_ms
 
 
 def _limit(value: int) -> int:
