@@ -133,8 +133,8 @@ class Engine:
     """
 
     def __init__(self, profile: str | Profile = "standard", now: Instant = 0) -> None:
-        self.state = State(profile_named(profile))
         self._now = instant_ms(now, "now")
+        self.state = State(profile_named(profile), self._now)
         self.schedules = Schedules(self)
         self.promises = Promises(self)
         self.tasks = Tasks(self)
@@ -171,7 +171,7 @@ class Engine:
             if isinstance(body, DebugTick) and body.at is not None:
                 now = body.at
             with self.state.transaction():
-                status, data = answer(self.state, now, body)
+                status, data = answer(self.state, now, body, corr_id)
                 self._now = max(self._now, now)
         except ProtocolError as err:
             return _response(kind, corr_id, err.status, err.message)

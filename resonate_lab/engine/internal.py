@@ -7,45 +7,41 @@ from __future__ import annotations
 
 import gc
 from bisect import bisect_right
+from calendar import isleap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from itertools import repeat
 from typing import Final, cast
 
 from resonate_lab._html import plain
 from resonate_lab.cron import CronExpression
 from resonate_lab.engine.agenda import Due, Head
-from resonate_lab.engine.state import Firing, PromiseRow, ScheduleRow, State, TaskRow
+from resonate_lab.engine.rows import Firing, PromiseRow, ScheduleRow, TaskRow
+from resonate_lab.engine.settlement import dispatched, time_out, verdict
+from resonate_lab.engine.state import State
 from resonate_lab.errors import WindowError
 from resonate_lab.instants import EPOCH_END_MS, format_instant
 from resonate_lab.protocol.profile import Profile
-from resonate_lab.protocol.records import (
-    EMPTY_VALUE,
-    FULFILLED,
-    PENDING,
-    REJECTED_TIMEDOUT,
-    RESOLVED,
-    TARGET_TAG,
-    Ticks,
-    is_timer,
-)
-from resonate_lab.protocol.requests import I64_MAX, expanded_length, template_parts
+from resonate_lab.protocol.records import EMPTY_VALUE, FULFILLED, PENDING, TARGET_TAG, Ticks
+from resonate_lab.protocol.shapes import I64_MAX
+from resonate_lab.protocol.texts import delay_of, expanded_length, template_parts
 
 __all__ = [
     "LOAD_LIMIT",
     "STEP_NAMES",
-    "dispatched",
     "missed_ticks",
     "next_tick",
     "run_due",
     "run_head",
-    "touch",
-    "verdict",
 ]
 
 #: Ticks that one run may fire, those with long promise ids counting more than once: a
 #: schedule of every second and a clock that jumps a century would fill any memory.
 LOAD_LIMIT: Final = 2_000_000
+
+_Y2100: Final = 4102444800000
+_EPOCH: Final = datetime(1970, 1, 1)
 
 STEP_NAMES: Final = {
     Due.PROMISE_TIMEOUT: "promise timeout",
@@ -55,43 +51,7 @@ STEP_NAMES: Final = {
 }
 
 
-def verdict(tags: Mapping[str, str]) -> str:
-    """Return the state in which a deadline leaves a promise with these tags."""
-    return RESOLVED if is_timer(tags) else REJECTED_TIMEDOUT
-
-
-# --- promises ----------------------------------------------------------------------------
-
-
-def touch(state: State, now: int, id: str) -> PromiseRow | None:
-    """Return the promise, settled first if it is past its deadline; None if unknown."""
-    row = state.promises.get(id)
-    if row is not None and row.state == PENDING and row.timeout_at <= now:
-        time_out(state, now, id)
-        row = state.promises[id]
-    return row
-
-
-def time_out(state: State, now: int, id: str) -> None:
-    """Settle a promise whose deadline has come, as of that deadline."""
-    row = state.promises[id]
-    if row.state != PENDING or row.timeout_at > now:
-        return
-    task = row.task
-    if task is not None and task.state != FULFILLED:
-        task = TaskRow(FULFILLED, task.version, queued=task.queued)
-    settled = row._replace(state=verdict(row.tags), settled_at=row.timeout_at, task=task)
-    state.put_promise(settled)
-    state.log(now, STEP_NAMES[Due.PROMISE_TIMEOUT], id, settled.state)
-
-
 # --- tasks -------------------------------------------------------------------------------
-
-
-def dispatched(state: State, now: int, task: TaskRow) -> TaskRow:
-    """Return a task pending, its execute message queued, to be queued again later."""
-    retry_at, version = now + state.profile.retry_ms, task.version
-    return TaskRow(PENDING, version, task.resumes, retry_at=retry_at, queued=version)
 
 
 def expire_lease(state: State, now: int, id: str) -> None:
@@ -115,11 +75,28 @@ def retry(state: State, now: int, id: str) -> None:
 
 def next_tick(profile: Profile, expression: CronExpression, after: int) -> int | None:
     """Return the tick that follows an instant, or None where the profile knows none."""
+    ahead = _years_ahead(after) if profile.repeats_calendar and after >= _Y2100 else 0
     # The calendar begins in 1970 and ends with 2100; clocks need not.
-    found = expression.next_ms(max(after, -1)) if after < EPOCH_END_MS else None
-    if found is None and profile.fallback_ms is not None:
-        return after + profile.fallback_ms
-    return found
+    known = max(after - ahead, -1)
+    found = expression.next_ms(known) if known < EPOCH_END_MS else None
+    if found is not None:
+        return found + ahead
+    return None if profile.fallback_ms is None else after + profile.fallback_ms
+
+
+def _years_ahead(at: int) -> int:
+    """Return how far an instant after 2099 lies ahead of the same day in a year before.
+
+    The same day has the same month, day and weekday, and the year is the latest such.
+    """
+    day = _EPOCH + timedelta(milliseconds=at)
+    for year in range(2099, 1969, -1):
+        if (day.month, day.day) == (2, 29) and not isleap(year):
+            continue
+        twin = day.replace(year=year)
+        if twin.weekday() == day.weekday():
+            return (day - twin) // timedelta(milliseconds=1)
+    raise AssertionError("28 years in a row hold every pair of date and weekday")
 
 
 def missed_ticks(
@@ -214,11 +191,26 @@ def _create(state: State, now: int, row: ScheduleRow, ticks: list[int]) -> tuple
         rows = _rows(expired, id=ids[:cut], timeout_at=past, created_at=born, settled_at=past)
         state.add_promises(rows)
     if cut < len(ids):
-        waiting = TaskRow(PENDING, retry_at=now + profile.retry_ms, queued=0)
-        live = pattern._replace(task=waiting) if targeted else pattern
-        rows = _rows(live, id=ids[cut:], timeout_at=timeouts[cut:], created_at=ticks[cut:])
+        born, tasks = ticks[cut:], _first_tasks(profile, now, tags, ticks[cut:]) if targeted else ()
+        rows = _rows(pattern, id=ids[cut:], timeout_at=timeouts[cut:], created_at=born, task=tasks)
         state.add_promises(rows)
     return cut, len(ids) - cut
+
+
+def _first_tasks(
+    profile: Profile, now: int, tags: Mapping[str, str], ticks: list[int]
+) -> list[TaskRow]:
+    """Return the tasks of promises that were fired live; in like condition they share one."""
+    delay = delay_of(tags) if profile.fired_delay_honoured else None
+    if delay is None and profile.fired_retry_from == "processing time":
+        return [TaskRow(PENDING, retry_at=now + profile.retry_ms, queued=0)] * len(ticks)
+    counted_from = ticks if profile.fired_retry_from == "tick" else [now] * len(ticks)
+    return [
+        TaskRow(PENDING, retry_at=delay)
+        if delay is not None and tick < delay
+        else TaskRow(PENDING, retry_at=start + profile.retry_ms, queued=0)
+        for tick, start in zip(ticks, counted_from, strict=True)
+    ]
 
 
 def _rows(pattern: PromiseRow, **columns: Sequence[object]) -> list[PromiseRow]:
@@ -233,11 +225,20 @@ def _rows(pattern: PromiseRow, **columns: Sequence[object]) -> list[PromiseRow]:
 
 # --- runs --------------------------------------------------------------------------------
 
-_STEPS: Final[dict[Due, Callable[[State, int, str], None]]] = {
+def _each(step: Callable[[State, int, str], None]) -> Callable[[State, int, Sequence[str]], None]:
+    def steps(state: State, now: int, ids: Sequence[str]) -> None:
+        for id in ids:
+            step(state, now, id)
+
+    return steps
+
+
+#: What is taken, in this order; promises time out together, all else one by one.
+_STEPS: Final[dict[Due, Callable[[State, int, Sequence[str]], None]]] = {
     Due.PROMISE_TIMEOUT: time_out,
-    Due.LEASE_EXPIRY: expire_lease,
-    Due.RETRY: retry,
-    Due.SCHEDULE_FIRING: fire,
+    Due.LEASE_EXPIRY: _each(expire_lease),
+    Due.RETRY: _each(retry),
+    Due.SCHEDULE_FIRING: _each(fire),
 }
 
 
@@ -247,18 +248,17 @@ def run_due(state: State, now: int) -> None:
     What a step arms for this very instant waits for the next run.
     """
     with _collector_paused():
-        for due, step in _STEPS.items():
-            ids = state.agenda.pop_due(due, now)
-            if due is Due.SCHEDULE_FIRING and state.profile.due_order == "creation":
-                ids.sort(key=lambda id: state.schedules[id].rank)
-            for id in ids:
-                step(state, now, id)
+        due = {kind: state.agenda.pop_due(kind, now) for kind in Due}
+        if state.profile.due_order == "creation":
+            due[Due.SCHEDULE_FIRING].sort(key=lambda id: state.schedules[id].rank)
+        for kind, steps in _STEPS.items():
+            steps(state, now, due[kind])
 
 
 def run_head(state: State, now: int, head: Head) -> None:
     """Take the one step at the head of the agenda."""
     state.agenda.pop(head)
-    _STEPS[head.due](state, now, head.id)
+    _STEPS[head.due](state, now, [head.id])
 
 
 @contextmanager
