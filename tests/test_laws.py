@@ -231,7 +231,7 @@ STATE_VIOLATORS = {
     "consistent_outbox_unblock_address_deliverable": entry(
         "unblocks", ("o.done", "nowhere"), lambda p: p.promises["o.done"]
     ),
-    "consistent_agenda_holds_every_deadline": lambda p: setattr(p, "forgotten", {"o.pend"}),
+    "consistent_agenda_holds_every_deadline": lambda p: setattr(p, "misarmed", {"o.pend"}),
 }  # fmt: skip
 
 STEP_VIOLATORS = {

@@ -51,8 +51,8 @@ class Picture:
     tasks : dict of str to TaskRow
     executes : dict of str to Execute
         the execute messages in the outbox, by the id of their task
-    forgotten : frozenset of str
-        ids of records whose next step the agenda lacks
+    misarmed : frozenset of str
+        ids for which the agenda holds other steps than the records ask for
     step : str
         what led here: a kind, the name of an internal step, or ``run`` for all that was
         due at one instant; empty if unknown
@@ -72,7 +72,7 @@ class Picture:
         self.awaits: dict[str, Collection[str]] = {}
         self.listeners: dict[str, Collection[str]] = {}
         self.unblocks: dict[tuple[str, str], PromiseRow] = {}
-        self.forgotten: frozenset[str] = frozenset()
+        self.misarmed: frozenset[str] = frozenset()
         self.step = step
 
     @classmethod
@@ -89,12 +89,10 @@ class Picture:
     def with_agenda(cls, state: State) -> Picture:
         """Return what a state holds now, its agenda compared with its records."""
         picture = cls.of(state)
-        armed = {due: state.agenda.entries(due) for due in Due}
-        picture.forgotten = frozenset(
+        picture.misarmed = frozenset(
             id
             for due, named in state.deadlines().items()
-            for at, id in named
-            if (at, id) not in armed[due]
+            for _, id in state.agenda.entries(due).symmetric_difference(named)
         )
         return picture
 

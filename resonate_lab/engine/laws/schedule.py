@@ -114,9 +114,9 @@ def well_formed_store_outbox_keys_unique(now: int, picture: Picture) -> Cases:
 
 @state_law(catalogued=False)
 def consistent_agenda_holds_every_deadline(now: int, picture: Picture) -> Cases:
-    """The agenda holds every step that a record asks for."""
-    asking = picture.schedules.keys() | picture.promises.keys()
-    return ((id, id not in picture.forgotten) for id in asking)
+    """The agenda holds every step that a record asks for, and no other."""
+    known = picture.schedules.keys() | picture.promises.keys() | picture.misarmed
+    return ((id, id not in picture.misarmed) for id in known)
 
 
 @state_law(catalogued=False)
