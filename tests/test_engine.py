@@ -723,7 +723,7 @@ class TestTime:
     def test_a_step_with_nothing_armed_is_refused(self, client):
         assert client.engine.peek_ms() is None
         with pytest.raises(
-            EmptyAgenda, match="nothing is due after 2024-01-01 00:00:00Z: create a"
+            EmptyAgenda, match="nothing is taken after 2024-01-01 00:00:00Z: create a"
         ):
             client.engine.step()
 

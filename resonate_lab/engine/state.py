@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeVar
 
 from resonate_lab.engine.agenda import Agenda, Due
@@ -40,6 +41,9 @@ Key = TypeVar("Key", bound=Hashable)
 Row = TypeVar("Row")
 
 _ABSENT: Final = object()
+_TABLES: Final = ("promises", "schedules", "callbacks", "awaits", "listeners", "unblocks")
+_ID_OF: Final = itemgetter(PromiseRow._fields.index("id"))
+_TIMEOUT_OF: Final = itemgetter(PromiseRow._fields.index("timeout_at"))
 
 
 class _Many(NamedTuple):
@@ -78,6 +82,8 @@ class State:
         the last ``TRACE_LIMIT`` steps, oldest first
     steps : int
         steps ever taken; what the trace lacks has made room
+    ranks : int
+        the highest rank by creation that a schedule was given
     load : int
         ticks that the transaction under way has fired, weighed by the length of their ids
     """
@@ -99,11 +105,22 @@ class State:
         self.load = 0
         self._index = Index(self.promises, self.created)
         self._schedule_ids: list[str] | None = None
-        self._ranks = 0
+        self.ranks = 0
         self._last_task = TaskRow(PENDING)
         # A table, a key (or many new ones), and the row that stood there.
         self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
         self._taken: list[Step] = []
+
+    def fork(self) -> State:
+        """Return an independent copy; the rows are shared, for they never change. O(n)."""
+        twin = State(self.profile, self.polled_at)
+        for name in _TABLES:
+            getattr(twin, name).update(getattr(self, name))
+        twin.created += self.created
+        twin.trace += self.trace
+        twin.polling, twin.steps, twin.ranks = self.polling, self.steps, self.ranks
+        twin.agenda.take_over(self.agenda)
+        return twin
 
     # --- transactions --------------------------------------------------------------------
 
@@ -141,10 +158,13 @@ class State:
                 table[key] = row
             self._undo.pop()
         self._forget_orders()
+        self.rebuild_agenda()
+
+    def rebuild_agenda(self) -> None:
+        """Arm what the records ask for, and nothing else. O(n)."""
         self.agenda.clear()
         for due, entries in self.deadlines().items():
-            for at, id in entries:
-                self.agenda.arm(due, at, id)
+            self.agenda.arm_each(due, [at for at, _ in entries], [id for _, id in entries])
 
     def log(
         self, at: int, step: str, subject: str, effect: str, ticks: Ticks | None = None
@@ -176,12 +196,12 @@ class State:
         """
         if not rows:
             return
-        ids = [row.id for row in rows]
+        ids = list(map(_ID_OF, rows))
         self._undo.append((self.promises, _Many(ids), _ABSENT))
         self.promises.update(zip(ids, rows, strict=True))
         self.created += ids
         if self._named(Due.PROMISE_TIMEOUT, rows[0]) is not None:
-            self.agenda.arm_each(Due.PROMISE_TIMEOUT, [row.timeout_at for row in rows], ids)
+            self.agenda.arm_each(Due.PROMISE_TIMEOUT, list(map(_TIMEOUT_OF, rows)), ids)
         task = rows[0].task
         if task is not None and task.retry_at is not None:
             if task is rows[-1].task:
@@ -261,21 +281,14 @@ class State:
 
     def next_rank(self) -> int:
         """Return a number above all that it returned before."""
-        self._ranks += 1
-        return self._ranks
+        self.ranks += 1
+        return self.ranks
 
     def clear(self) -> None:
         """Forget everything but the trace."""
-        for table in (
-            self.promises,
-            self.created,
-            self.schedules,
-            self.callbacks,
-            self.awaits,
-            self.listeners,
-            self.unblocks,
-        ):
-            table.clear()
+        for name in _TABLES:
+            getattr(self, name).clear()
+        self.created.clear()
         self._forget_orders()
         self.agenda.clear()
 
@@ -319,10 +332,11 @@ class State:
     def deadlines(self) -> dict[Due, list[tuple[int, str]]]:
         """Return all instants that the records name, by step. O(n)."""
         found: dict[Due, list[tuple[int, str]]] = {}
-        for due in Due:
-            table = self.schedules if due is Due.SCHEDULE_FIRING else self.promises
-            named = ((self.due_at(due, id), id) for id in table)
+        for due in _OF_PROMISE:
+            named = ((self._named(due, row), id) for id, row in self.promises.items())
             found[due] = [(at, id) for at, id in named if at is not None]
+        runs = ((row.next_run_at, id) for id, row in self.schedules.items())
+        found[Due.SCHEDULE_FIRING] = [(at, id) for at, id in runs if at is not None]
         return found
 
     def times_out_at(self, row: PromiseRow) -> int | None:
