@@ -64,13 +64,19 @@ def fire_out_of_order(patch):
 
 def dispatch_an_expired_one(patch):
     """A promise that is created settled sends its worker a message all the same."""
-    real = State.add_promises
+    add_promises, put_promise = State.add_promises, State.put_promise
 
-    def add_promises(state, rows):
-        task = TaskRow("pending", retry_at=rows[0].timeout_at + DAY, queued=0) if rows else None
-        real(state, [r if r.settled_at is None else r._replace(task=task) for r in rows])
+    def told(state, row):
+        is_born_settled = row.settled_at is not None and row.id not in state.promises
+        task = TaskRow("pending", retry_at=row.timeout_at + DAY, queued=0)
+        return row._replace(task=task) if row.firing and is_born_settled else row
 
-    patch.setattr(State, "add_promises", add_promises)
+    def add(state, rows):
+        add_promises(state, [told(state, row) for row in rows])
+
+    # One, or many at once.
+    patch.setattr(State, "add_promises", add)
+    patch.setattr(State, "put_promise", lambda state, row: put_promise(state, told(state, row)))
 
 
 def keep_the_timeout_after_delete(patch):
