@@ -88,7 +88,8 @@ class TestTimersFollowRecords:
     )
     def test_targeted_promises_and_timers_time_out_by_themselves(self, tags, timers, armed):
         state = State(STANDARD.replace(timers_time_out=timers))
-        state.put_promise(promise("p", tags=tags))
+        task = pending(50) if "resonate:target" in tags else None
+        state.put_promise(promise("p", tags=tags, task=task))
         assert bool(state.agenda.entries(Due.PROMISE_TIMEOUT)) is armed
 
 

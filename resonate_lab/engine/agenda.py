@@ -15,7 +15,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from heapq import heapify, heappop, heappush
-from itertools import count, islice
+from itertools import chain, count, islice
 from operator import lt
 from typing import NamedTuple, TypeAlias
 
@@ -23,12 +23,17 @@ __all__ = ["Agenda", "Due", "Head"]
 
 
 class Due(IntEnum):
-    """The internal steps, in the order in which those due together are taken."""
+    """The internal steps, in the order in which those due together are taken.
+
+    A repeat is the retry of a task whose message nobody has taken yet: it queues again what
+    is queued, and only moves the next retry.
+    """
 
     PROMISE_TIMEOUT = 0
     LEASE_EXPIRY = 1
     RETRY = 2
-    SCHEDULE_FIRING = 3
+    REPEAT = 3
+    SCHEDULE_FIRING = 4
 
 
 class Head(NamedTuple):
@@ -50,17 +55,17 @@ class _Queue:
     def __init__(self, lives: Callable[[int, str], bool]) -> None:
         self.lives = lives
         self.heap: list[_Entry] = []
-        self.size = 0  # pairs of instant and id in the heap, dead or alive
-        self.moves = 0
+        self.size = 0  # pairs of instant and id in the heap
+        self.dead = 0  # those among them that no record names any more
         self.numbers = count()
 
     def clear(self) -> None:
         self.heap.clear()
-        self.size = self.moves = 0
+        self.size = self.dead = 0
 
     def take_over(self, other: _Queue) -> None:
         # The entries are never written to.
-        self.heap, self.size, self.moves = other.heap.copy(), other.size, other.moves
+        self.heap, self.size, self.dead = other.heap.copy(), other.size, other.dead
         self.numbers = count(next(other.numbers))
 
     def arm(self, at: int, id: str) -> None:
@@ -93,28 +98,34 @@ class _Queue:
                 return at, id
             entry = heappop(self.heap)
             self.size -= 1
+            self.dead -= 1
             if len(entry) == 6:
                 self._push(entry[3], entry[4], entry[5] + 1)
         return None
 
-    def pop_until(self, now: int) -> Iterator[str]:
-        """Drop all entries up to `now` and yield the ids that live, earliest first."""
+    def pop_until(self, now: int) -> Iterator[tuple[int, list[str]]]:
+        """Drop all entries up to `now`; yield instants, ascending, each with the ids that live.
+
+        The records are expected to name other instants before long.
+        """
         while self.heap and self.heap[0][0] <= now:
             at = self.heap[0][0]
-            ids: set[str] = set()
+            ids: list[str] = []
             while self.heap and self.heap[0][0] == at:
                 entry = heappop(self.heap)
                 if len(entry) == 6:
                     _, _, _, instants, together, place = entry
                     end = bisect_right(instants, at, place)
-                    ids.update(together[place:end])
+                    ids += together[place:end]
                     self._push(instants, together, end)
-                    self.size -= end - place
                 else:
-                    ids.add(entry[1])
-                    self.size -= 1
+                    ids.append(entry[1])
+            self.size -= len(ids)
+            self.dead -= len(ids)
             # A set, for an instant dropped and named again has left the same id twice.
-            yield from (id for id in sorted(ids) if self.lives(at, id))
+            living = sorted(id for id in set(ids) if self.lives(at, id))
+            if living:
+                yield at, living
 
     def until(self, now: int) -> list[str]:
         """Return the ids that live and are due, earliest first; nothing is dropped."""
@@ -143,10 +154,10 @@ class _Queue:
             pairs = zip(instants[place:end], ids[place:end], strict=True)
         return (pair for pair in pairs if self.lives(*pair))
 
-    def moved(self) -> None:
-        """Drop the dead once they may be half of all: O(1) a death in the long run."""
-        self.moves += 1
-        if self.moves > 64 + self.size // 2:
+    def disarm(self, count: int) -> None:
+        """Drop the dead once they are half of all: O(1) a death in the long run."""
+        self.dead += count
+        if self.dead > 64 + self.size // 2:
             living = set(self.entries())
             self.clear()
             self.heap.extend(living)
@@ -192,12 +203,12 @@ class Agenda:
         """Put on many steps, at least one, for one instant. O(n) for sorted ids."""
         self._queues[due].arm_together(at, ids)
 
-    def disarm(self, due: Due) -> None:
-        """Note that a record dropped an instant that it had named.
+    def disarm(self, due: Due, count: int = 1) -> None:
+        """Note that records dropped instants that they had named.
 
-        Its entry is dead by that alone; the note is for the memory it takes.
+        Their entries are dead by that alone; the note is for the memory they take.
         """
-        self._queues[due].moved()
+        self._queues[due].disarm(count)
 
     def peek(self) -> Head | None:
         """Return the next step of any kind, or None if nothing is armed. O(log n)."""
@@ -214,7 +225,16 @@ class Agenda:
 
     def pop_due(self, due: Due, now: int) -> list[str]:
         """Take off all steps of a kind that are due; return their ids, earliest first."""
-        return list(self._queues[due].pop_until(now))
+        return list(chain.from_iterable(ids for _, ids in self.pop_instants(due, now)))
+
+    def pop_instants(self, due: Due, now: int) -> Iterator[tuple[int, list[str]]]:
+        """Take off all steps of a kind that are due; yield their instants, with the ids."""
+        return self._queues[due].pop_until(now)
+
+    def put_back(self, due: Due, at: int, ids: Sequence[str]) -> None:
+        """Put steps on again that were taken off before their time."""
+        self._queues[due].arm_together(at, ids)
+        self._queues[due].disarm(len(ids))
 
     def entries(self, due: Due) -> set[tuple[int, str]]:
         """Return what is armed for a step: pairs of instant and id. O(n)."""

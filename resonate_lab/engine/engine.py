@@ -9,7 +9,6 @@ time passes by ``debug.tick``, `advance`, `run_until`, `step` and `outage`.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -135,9 +134,9 @@ class Engine:
     """
 
     def __init__(self, profile: str | Profile = "standard", now: Instant = 0) -> None:
-        self._now = instant_ms(now, "now")
-        self.state = State(profile_named(profile), self._now)
-        self._runs = Runs(self.state)
+        start = instant_ms(now, "now")
+        self.state = State(profile_named(profile), start)
+        self._runs = Runs(self.state, start)
         self.schedules = Schedules(self)
         self.promises = Promises(self)
         self.tasks = Tasks(self)
@@ -170,12 +169,12 @@ class Engine:
             return _response(kind, corr_id, err.status, err.message)
         try:
             body = read_request(request, self.profile)
-            now = self._now if debug_time is None else debug_time
+            now = self.now_ms if debug_time is None else debug_time
             if isinstance(body, DebugTick) and body.at is not None:
                 now = body.at
             with self.state.transaction():
                 status, data = answer(self.state, now, body, corr_id)
-                self._now = max(self._now, now)
+                self._runs.now = max(self.now_ms, now)
             if isinstance(body, DebugTick | DebugReset):
                 self._runs.forget()
         except ProtocolError as err:
@@ -194,12 +193,12 @@ class Engine:
     @property
     def now_ms(self) -> int:
         """The clock, ms since the Unix epoch, UTC."""
-        return self._now
+        return self._runs.now
 
     @property
     def now(self) -> pd.Timestamp:
         """The clock, as a Timestamp in UTC."""
-        return timestamp(self._now)
+        return timestamp(self.now_ms)
 
     def advance(self, duration: Duration) -> None:
         """Let time pass: take every step at the instant at which it is due.
@@ -209,7 +208,7 @@ class Engine:
         WindowError
             the duration is negative
         """
-        self.run_until(self._now + duration_ms(duration))
+        self.run_until(self.now_ms + duration_ms(duration))
 
     def run_until(self, instant: Instant) -> None:
         """Let time pass up to and including an instant.
@@ -225,9 +224,8 @@ class Engine:
         """
         until = instant_ms(instant)
         self._refuse_return(until)
-        while (head := self._runs.next(self._now)) is not None and head.at <= until:
-            self._run(head.at)
-        self._now = until
+        self._runs.let_pass(until)
+        self._runs.now = until
 
     def outage(self, duration: Duration) -> Outage:
         """Let time pass with the server down, then restart it and let it catch up.
@@ -242,15 +240,14 @@ class Engine:
             the duration is negative, or the catch-up is too large for one run; nothing
             has happened then
         """
-        down_at = self._now
+        down_at = self.now_ms
         up_at = down_at + duration_ms(duration)
         self._refuse_return(up_at)
-        self._runs.forget()
+        steps = self._runs.restart(up_at)
         end = up_at if self.profile.poll_ms is None else up_at + (up_at - down_at)
-        steps = self._restart(down_at, up_at)
-        while self._is_overdue() and (head := self._runs.next(self._now)) and head.at <= end:
-            steps += self._run(head.at)
-        return Outage(down_at, up_at, None if self._is_overdue() else self._now, steps)
+        steps += self._runs.let_pass(end, wanted=self._runs.is_behind)
+        drained_at = None if self._runs.is_behind() else self.now_ms
+        return Outage(down_at, up_at, drained_at, steps)
 
     def peek_ms(self) -> int | None:
         """Return when the next step is due, ms since the Unix epoch, UTC; None if never."""
@@ -270,16 +267,13 @@ class Engine:
         WindowError
             a schedule has missed more ticks than one run fires
         """
-        head = self._runs.next(self._now)
+        head = self._runs.next()
         if head is None:
             raise EmptyAgenda(
-                f"nothing is taken after {format_instant(self._now)}: "
+                f"nothing is taken after {format_instant(self.now_ms)}: "
                 + ("send debug.stop first" if self.peek_ms() else "create a schedule or a promise")
             )
-        with self.state.transaction() as steps:
-            self._runs.step(head.at, head)
-            self._now = head.at
-        return steps[0]
+        return self._runs.step(head)[0]
 
     @property
     def trace(self) -> list[Step]:
@@ -288,7 +282,7 @@ class Engine:
 
     def check(self) -> Violations:
         """Return the laws of the state that are broken now: none, unless there is a bug."""
-        return violations(self._now, self.state)
+        return violations(self.now_ms, self.state)
 
     def tree(self, id: str) -> Tree:
         """Return the call graph below a promise, drawn as ``resonate tree`` draws it.
@@ -311,7 +305,7 @@ class Engine:
         >>> what_if.promises.get("p").state, engine.promises.get("p").state
         ('rejected_timedout', 'pending')
         """
-        return self._of(self.state.fork(), self._now, self._runs.rest)
+        return self._of(twin := self.state.fork(), self._runs.fork(twin))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the engine to a file, in place of the one that is there.
@@ -324,7 +318,7 @@ class Engine:
         OSError
             the file cannot be written; the old one stays
         """
-        save(self.state, self._now, self._runs.rest, path)
+        save(self.state, self._runs, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Engine:
@@ -340,10 +334,9 @@ class Engine:
         return cls._of(*load(path))
 
     @classmethod
-    def _of(cls, state: State, now: int, rest: Iterable[str]) -> Engine:
+    def _of(cls, state: State, runs: Runs) -> Engine:
         engine = cls(state.profile)
-        engine.state, engine._now, engine._runs = state, now, Runs(state)
-        engine._runs.rest.extend(rest)
+        engine.state, engine._runs = state, runs
         return engine
 
     # --- runs ----------------------------------------------------------------------------
@@ -352,33 +345,11 @@ class Engine:
         """Return the rules that it answers by, one a line: name, what it says, meaning."""
         return self.profile.explain()
 
-    def _run(self, now: int) -> list[Step]:
-        with self.state.transaction() as steps:
-            self._runs.take(now)
-            self._now = now
-        return steps
-
-    def _restart(self, down_at: int, up_at: int) -> list[Step]:
-        """Note an outage, and catch up if the profile does not wait for its first poll."""
-        with self.state.transaction() as steps:
-            self.state.log(down_at, "outage", "", "down")
-            self.state.log(up_at, "outage", "", "up")
-            self.state.polled_at = up_at
-            if self.profile.poll_ms is None:
-                self._runs.take(up_at)
-            self._now = up_at
-        return steps[2:]
-
-    def _is_overdue(self) -> bool:
-        """Return whether something should have been done by now."""
-        at = self.peek_ms()
-        return at is not None and at <= self._now
-
     def _refuse_return(self, until: int) -> None:
-        if until < self._now:
+        if until < self.now_ms:
             raise WindowError(
                 f"{format_instant(until)} lies before the engine's clock, which stands at "
-                f"{format_instant(self._now)}; time does not go back, so start another engine there"
+                f"{format_instant(self.now_ms)}; time does not go back, so start another engine there"
             )
 
     # --- looks ---------------------------------------------------------------------------
@@ -387,7 +358,7 @@ class Engine:
         at, state = self.peek_ms(), self.state
         return [
             ("profile", plain(self.profile.name)),
-            ("now", format_instant(self._now)),
+            ("now", format_instant(self.now_ms)),
             ("schedules", f"{len(state.schedules):,}"),
             ("promises", f"{len(state.promises):,}"),
             ("tasks", f"{len(state.tasks):,}"),

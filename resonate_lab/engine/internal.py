@@ -18,7 +18,7 @@ from resonate_lab._html import plain
 from resonate_lab.cron import CronExpression
 from resonate_lab.engine.agenda import Due, Head
 from resonate_lab.engine.rows import Firing, PromiseRow, ScheduleRow, TaskRow
-from resonate_lab.engine.settlement import dispatched, time_out, verdict
+from resonate_lab.engine.settlement import dispatched, settles_together, time_out, verdict
 from resonate_lab.engine.state import State
 from resonate_lab.errors import WindowError
 from resonate_lab.instants import EPOCH_END_MS, format_instant
@@ -49,6 +49,7 @@ STEP_NAMES: Final = {
     Due.PROMISE_TIMEOUT: "promise timeout",
     Due.LEASE_EXPIRY: "lease expiry",
     Due.RETRY: "retry",
+    Due.REPEAT: "retry",
     Due.SCHEDULE_FIRING: "schedule firing",
 }
 
@@ -70,6 +71,21 @@ def retry(state: State, now: int, id: str) -> None:
     if task is not None and task.retry_at is not None and task.retry_at <= now:
         state.put_task(id, dispatched(state, now, task))
         state.log(now, STEP_NAMES[Due.RETRY], id, "dispatched")
+
+
+def send_again(state: State, now: int, ids: Sequence[str]) -> None:
+    """Send again what is still queued: the one thing that changes is when to do so next."""
+    due = [id for id in ids if _retries_at(state, id) <= now]
+    if due:
+        state.postpone(due, now + state.profile.retry_ms)
+        for id in due:
+            state.log(now, STEP_NAMES[Due.REPEAT], id, "dispatched")
+
+
+def _retries_at(state: State, id: str) -> int:
+    task = state.promises[id].task
+    never = I64_MAX
+    return never if task is None or task.retry_at is None else task.retry_at
 
 
 # --- schedules ---------------------------------------------------------------------------
@@ -157,7 +173,8 @@ def fire(state: State, now: int, id: str) -> None:
     ticks, next_run_at = missed_ticks(state.profile, row, now, (LOAD_LIMIT - state.load) // weight)
     if not ticks:
         return
-    expired, live = _create(state, now, row, ticks)
+    create = _create if len(ticks) > 1 else _create_one
+    expired, live = create(state, now, row, ticks)
     state.put_schedule(row._replace(next_run_at=next_run_at, last_run_at=ticks[-1]))
     state.load += weight * len(ticks)
     existed = len(ticks) - expired - live
@@ -196,6 +213,38 @@ def _create(state: State, now: int, row: ScheduleRow, ticks: list[int]) -> tuple
         rows = _rows(pattern, id=ids[cut:], timeout_at=timeouts[cut:], created_at=born, task=tasks)
         state.add_promises(rows)
     return cut, len(ids) - cut
+
+
+def _create_one(state: State, now: int, row: ScheduleRow, ticks: list[int]) -> tuple[int, int]:
+    """Do as `_create` for a single tick, without its columns: most schedules miss no more."""
+    profile, tags, (tick,) = state.profile, row.promise_tags, ticks
+    id = str(tick).join(template_parts(row.promise_id, row.id))
+    if id in state.promises:
+        return 0, 0
+    timeout_at = min(tick + row.promise_timeout, I64_MAX)
+    firing = Firing(row.id, now, profile.adds_tags)
+    if _expired(profile, now, row, [timeout_at]):
+        status, settled_at = verdict(tags), timeout_at
+        born = timeout_at if profile.expired_created_at == "timeout" else tick
+        task = TaskRow(FULFILLED) if TARGET_TAG in tags else None
+    else:
+        status, settled_at, born = PENDING, None, tick
+        task = next(iter(_first_tasks(profile, now, tags, ticks)), None)
+    state.put_promise(
+        PromiseRow(
+            id,
+            status,
+            row.promise_param,
+            EMPTY_VALUE,
+            tags,
+            timeout_at,
+            born,
+            settled_at,
+            firing,
+            task and state.shared(task),
+        )
+    )
+    return (1, 0) if settled_at is not None else (0, 1)
 
 
 def _expired(profile: Profile, now: int, row: ScheduleRow, timeouts: list[int]) -> int:
@@ -259,20 +308,22 @@ _STEPS: Final[dict[Due, Callable[[State, int, Sequence[str]], None]]] = {
     Due.PROMISE_TIMEOUT: time_out,
     Due.LEASE_EXPIRY: _each(expire_lease),
     Due.RETRY: _each(retry),
+    Due.REPEAT: send_again,
     Due.SCHEDULE_FIRING: _each(fire),
 }
 
 
-def run_due(state: State, now: int) -> None:
+def run_due(state: State, now: int, repeats: bool = True) -> None:
     """Take every step that is due: timeouts, leases, retries, then schedules.
 
-    What a step arms for this very instant waits for the next run.
+    What a step arms for this very instant waits for the next run. Repeats can be left out.
     """
     with collector_paused():
-        due = {kind: state.agenda.pop_due(kind, now) for kind in Due}
+        kinds = [kind for kind in Due if repeats or kind is not Due.REPEAT]
+        due = {kind: state.agenda.pop_due(kind, now) for kind in kinds}
         due[Due.SCHEDULE_FIRING] = _in_order(state, due[Due.SCHEDULE_FIRING])
-        for kind, steps in _STEPS.items():
-            steps(state, now, due[kind])
+        for kind, ids in due.items():
+            _STEPS[kind](state, now, ids)
 
 
 def due_schedules(state: State, now: int) -> list[str]:
@@ -288,7 +339,10 @@ def _in_order(state: State, ids: list[str]) -> list[str]:
 
 def run_head(state: State, now: int, head: Head) -> None:
     """Take one step; its entry on the agenda dies with what it changes."""
-    _STEPS[head.due](state, now, [head.id])
+    ids = [head.id]
+    if head.due is Due.PROMISE_TIMEOUT and settles_together(state):
+        ids = state.agenda.due(head.due, now)
+    _STEPS[head.due](state, now, ids)
 
 
 @contextmanager

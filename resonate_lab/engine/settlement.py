@@ -1,9 +1,9 @@
 """How a promise settles, and what follows from it in the same step.
 
 A settlement is one step with three parts: the promise and its own task, then the tasks
-that waited for it, then the addresses that wanted to be told. Promises that settle
-together do the first part before any of them does the second, so that none wakes a task
-that is fulfilled a moment later.
+that waited for it, then the addresses that wanted to be told. Where promises
+settle together, all do the first part before any of them does the second, so that none
+wakes a task that is fulfilled a moment later.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from resonate_lab.protocol.records import (
     is_timer,
 )
 
-__all__ = ["dispatched", "fulfilled", "look", "resume", "settle", "time_out", "touch", "verdict"]
+__all__ = ["dispatched", "fulfilled", "look", "resume", "settle", "settles_together", "time_out", "touch", "verdict"]
 
 
 def verdict(tags: Mapping[str, str]) -> str:
@@ -89,7 +89,7 @@ def resume(state: State, now: int, awaited: str, awaiter: str) -> None:
     row = state.promises[awaiter]
     if row.state != PENDING or row.task is None:
         return
-    if row.timeout_at <= now and not state.profile.wakes_overdue:
+    if row.timeout_at <= now and state.profile.overdue_awaiter == "skipped":
         return
     task = row.task._replace(resumes=row.task.resumes | {awaited})
     if task.state == SUSPENDED:
@@ -102,9 +102,15 @@ def resume(state: State, now: int, awaited: str, awaiter: str) -> None:
 
 def time_out(state: State, now: int, ids: Iterable[str]) -> None:
     """Settle the promises among these whose deadline has come, as of that deadline."""
-    rows = (state.promises[id] for id in ids)
-    due = [lapsed(row) for row in rows if is_overdue(row, now)]
-    settle(state, now, "promise timeout", due)
+    portions = [list(ids)] if settles_together(state) else [[id] for id in ids]
+    for portion in portions:
+        rows = (state.promises[id] for id in portion)
+        settle(state, now, "promise timeout", [lapsed(r) for r in rows if is_overdue(r, now)])
+
+
+def settles_together(state: State) -> bool:
+    """Return whether it matters that promises which time out together settle in one step."""
+    return state.profile.overdue_awaiter == "woken unless it settles too"
 
 
 # --- what a request sees -----------------------------------------------------------------

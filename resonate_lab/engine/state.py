@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from resonate_lab.engine.agenda import Agenda, Due
 from resonate_lab.engine.index import Index
@@ -40,16 +40,20 @@ TRACE_LIMIT: Final = 100_000
 Key = TypeVar("Key", bound=Hashable)
 Row = TypeVar("Row")
 
+_Instants: TypeAlias = tuple[int | None, int | None, int | None, int | None]
+
 _ABSENT: Final = object()
+_OF_PROMISE: Final = (Due.PROMISE_TIMEOUT, Due.LEASE_EXPIRY, Due.RETRY, Due.REPEAT)
+_NO_INSTANTS: Final[_Instants] = (None, None, None, None)
 _TABLES: Final = ("promises", "schedules", "callbacks", "awaits", "listeners", "unblocks")
 _ID_OF: Final = itemgetter(PromiseRow._fields.index("id"))
 _TIMEOUT_OF: Final = itemgetter(PromiseRow._fields.index("timeout_at"))
 
 
 class _Many(NamedTuple):
-    """The keys of many new rows of one table."""
+    """The keys of many rows of one table."""
 
-    keys: list[str]
+    keys: Sequence[str]
 
 
 class State:
@@ -86,6 +90,8 @@ class State:
         the highest rank by creation that a schedule was given
     load : int
         ticks that the transaction under way has fired, weighed by the length of their ids
+    repeats : int
+        retries in it that queued again what was queued
     """
 
     def __init__(self, profile: Profile, now: int = 0) -> None:
@@ -102,7 +108,7 @@ class State:
         self.polling = True
         self.trace: deque[Step] = deque(maxlen=TRACE_LIMIT)
         self.steps = 0
-        self.load = 0
+        self.load = self.repeats = 0
         self._index = Index(self.promises, self.created)
         self._schedule_ids: list[str] | None = None
         self.ranks = 0
@@ -133,7 +139,8 @@ class State:
         list of Step
             the steps taken so far; they enter the trace at the end
         """
-        self._undo, self._taken, self.load = [], [], 0
+        self._undo, self._taken = [], []
+        self.load = self.repeats = 0
         known, polled_at, polling = len(self.created), self.polled_at, self.polling
         try:
             yield self._taken
@@ -150,8 +157,11 @@ class State:
         while self._undo:
             table, key, row = self._undo[-1]
             if isinstance(key, _Many):
-                for id in key.keys:
-                    table.pop(id, None)
+                if row is _ABSENT:
+                    for id in key.keys:
+                        table.pop(id, None)
+                else:
+                    table.update(zip(key.keys, row, strict=True))
             elif row is _ABSENT:
                 table.pop(key, None)
             else:
@@ -180,14 +190,23 @@ class State:
         self._put(self.promises, row.id, row)
         if before is None:
             self.created.append(row.id)
-        for due in _OF_PROMISE:
-            self._rearm(due, row.id, self._named(due, before), self._named(due, row))
+        named, names = self._instants(before), self._instants(row)
+        if named != names:
+            for due in _OF_PROMISE:
+                self._rearm(due, row.id, named[due], names[due])
 
     def put_task(self, id: str, task: TaskRow) -> None:
         """Store a task with its promise, which exists."""
-        # Tasks in like condition come one after the other: let them share the row.
-        self._last_task = task = self._last_task if task == self._last_task else task
-        self.put_promise(self.promises[id]._replace(task=task))
+        self.put_promise(self.promises[id]._replace(task=self.shared(task)))
+
+    def shared(self, task: TaskRow) -> TaskRow:
+        """Return a task, or the last one asked for if it is in the same condition.
+
+        Tasks in like condition come one after the other; so they share the row.
+        """
+        if task != self._last_task:
+            self._last_task = task
+        return self._last_task
 
     def add_promises(self, rows: Sequence[PromiseRow]) -> None:
         """Store many new promises in like condition, none of whose ids is stored yet.
@@ -200,15 +219,35 @@ class State:
         self._undo.append((self.promises, _Many(ids), _ABSENT))
         self.promises.update(zip(ids, rows, strict=True))
         self.created += ids
-        if self._named(Due.PROMISE_TIMEOUT, rows[0]) is not None:
+        if self._instants(rows[0])[Due.PROMISE_TIMEOUT] is not None:
             self.agenda.arm_each(Due.PROMISE_TIMEOUT, list(map(_TIMEOUT_OF, rows)), ids)
-        task = rows[0].task
-        if task is not None and task.retry_at is not None:
-            if task is rows[-1].task:
-                self.agenda.arm_together(Due.RETRY, task.retry_at, ids)
-            else:
-                retries = [row.task.retry_at for row in rows if row.task and row.task.retry_at]
-                self.agenda.arm_each(Due.RETRY, retries, ids)
+        shared = rows[0].task is rows[-1].task
+        for due in (Due.RETRY, Due.REPEAT):
+            if shared and (at := self._instants(rows[0])[due]) is not None:
+                self.agenda.arm_together(due, at, ids)
+            elif not shared:
+                named = [(at, row.id) for row in rows if (at := self._instants(row)[due])]
+                self.agenda.arm_each(due, [at for at, _ in named], [id for _, id in named])
+
+    def postpone(self, ids: Sequence[str], retry_at: int) -> None:
+        """Move the next retry of pending tasks whose message is still queued.
+
+        Equal to `put_task` for each, at a fraction of its time.
+        """
+        self.repeats += len(ids)
+        before = [self.promises[id] for id in ids]
+        moved: dict[int, TaskRow] = {}
+        after = []
+        for row in before:
+            old = cast(TaskRow, row.task)
+            task = moved.get(id(old))
+            if task is None:
+                task = moved[id(old)] = old._replace(retry_at=retry_at)
+            after.append(tuple.__new__(PromiseRow, (*row[:-1], task)))
+        self._undo.append((self.promises, _Many(ids), before))
+        self.promises.update(zip(ids, after, strict=True))
+        self.agenda.disarm(Due.REPEAT, len(ids))
+        self.agenda.arm_together(Due.REPEAT, retry_at, ids)
 
     # --- obligations: what a promise owes when it settles --------------------------------
 
@@ -327,32 +366,36 @@ class State:
         if due is Due.SCHEDULE_FIRING:
             schedule = self.schedules.get(id)
             return schedule and schedule.next_run_at
-        return self._named(due, self.promises.get(id))
+        return self._instants(self.promises.get(id))[due]
 
     def deadlines(self) -> dict[Due, list[tuple[int, str]]]:
         """Return all instants that the records name, by step. O(n)."""
-        found: dict[Due, list[tuple[int, str]]] = {}
-        for due in _OF_PROMISE:
-            named = ((self._named(due, row), id) for id, row in self.promises.items())
-            found[due] = [(at, id) for at, id in named if at is not None]
-        runs = ((row.next_run_at, id) for id, row in self.schedules.items())
-        found[Due.SCHEDULE_FIRING] = [(at, id) for at, id in runs if at is not None]
+        found: dict[Due, list[tuple[int, str]]] = {due: [] for due in Due}
+        for id, row in self.promises.items():
+            for due, at in zip(_OF_PROMISE, self._instants(row), strict=True):
+                if at is not None:
+                    found[due].append((at, id))
+        for id, schedule in self.schedules.items():
+            if schedule.next_run_at is not None:
+                found[Due.SCHEDULE_FIRING].append((schedule.next_run_at, id))
         return found
 
     def times_out_at(self, row: PromiseRow) -> int | None:
         """Return when a promise times out by itself, or None."""
-        return self._named(Due.PROMISE_TIMEOUT, row)
+        return self._instants(row)[Due.PROMISE_TIMEOUT]
 
-    def _named(self, due: Due, row: PromiseRow | None) -> int | None:
-        """Return the instant that a promise or its task names for a step, or None."""
+    def _instants(self, row: PromiseRow | None) -> _Instants:
+        """Return what a promise with its task names for each step, in the order of `Due`."""
         if row is None:
-            return None
-        if due is not Due.PROMISE_TIMEOUT:
-            return row.task and (row.task.retry_at if due is Due.RETRY else row.task.expires_at)
-        if row.state != PENDING:
-            return None
-        timer = self.profile.timers_time_out and is_timer(row.tags)
-        return row.timeout_at if timer or TARGET_TAG in row.tags else None
+            return _NO_INSTANTS
+        task = row.task
+        if task is None:
+            timer = self.profile.timers_time_out and is_timer(row.tags)
+            return row.timeout_at if timer and row.state == PENDING else None, None, None, None
+        timeout_at = row.timeout_at if row.state == PENDING else None
+        if task.queued == task.version:
+            return timeout_at, task.expires_at, None, task.retry_at
+        return timeout_at, task.expires_at, task.retry_at, None
 
     def _forget_orders(self) -> None:
         self._index.clear()
@@ -369,6 +412,3 @@ class State:
             self.agenda.disarm(due)
         if after is not None:
             self.agenda.arm(due, after, id)
-
-
-_OF_PROMISE: Final = (Due.PROMISE_TIMEOUT, Due.LEASE_EXPIRY, Due.RETRY)

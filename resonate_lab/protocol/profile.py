@@ -23,6 +23,7 @@ ExpiredCreatedAt: TypeAlias = Literal["tick", "timeout"]
 DueOrder: TypeAlias = Literal["next_run_at", "creation"]
 Addresses: TypeAlias = Literal["routed", "deliverable"]
 Overdue: TypeAlias = Literal["settled", "shown as settled"]
+OverdueAwaiter: TypeAlias = Literal["skipped", "woken", "woken unless it settles too"]
 LateCallback: TypeAlias = Literal["nothing", "wakes", "wakes with a resume"]
 FenceOrder: TypeAlias = Literal["task first", "action first"]
 
@@ -90,7 +91,9 @@ class Profile:
         "task.create, task.halt and task.continue take an overdue promise as settled"
     )
     heartbeat_sees_deadline: bool = _rule("a task whose promise is overdue keeps no lease alive")
-    wakes_overdue: bool = _rule("a task whose own promise is overdue is still woken")
+    overdue_awaiter: OverdueAwaiter = _rule(
+        "what a settlement does to a task that waited for it and whose own promise is overdue"
+    )
 
     # callbacks, listeners, fences
     late_callback: LateCallback = _rule(
@@ -227,7 +230,7 @@ _REFERENCE = Profile(
     overdue="settled",
     claims_see_deadline=True,
     heartbeat_sees_deadline=False,
-    wakes_overdue=False,
+    overdue_awaiter="skipped",
     late_callback="wakes",
     addresses="routed",
     fence_order="task first",
@@ -247,7 +250,7 @@ _SERVER = _REFERENCE.replace(
     due_order="next_run_at",
     expiry="processing time",
     delay_honoured=False,
-    wakes_overdue=True,
+    overdue_awaiter="woken unless it settles too",
     late_callback="wakes with a resume",
     fence_order="action first",
     poll_ms=1000,
@@ -287,7 +290,7 @@ _SPEC = _STANDARD.replace(
     overdue="shown as settled",
     claims_see_deadline=False,
     heartbeat_sees_deadline=True,
-    wakes_overdue=True,
+    overdue_awaiter="woken",
     late_callback="nothing",
     addresses="deliverable",
     retry_ms=5_000,

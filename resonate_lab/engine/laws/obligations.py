@@ -181,7 +181,7 @@ def _is_excused(move: Move, awaiter: str, t2: TaskRow) -> bool:
     rules = move.after.rules
     if move.after.step == "task.suspend" and rules.overdue == "settled":
         return t2.state == ACQUIRED and not t2.resumes
-    return not rules.wakes_overdue and not move.is_live(awaiter)
+    return rules.overdue_awaiter == "skipped" and not move.is_live(awaiter)
 
 
 @step_law("D Y Y Y")

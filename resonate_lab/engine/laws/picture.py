@@ -13,7 +13,6 @@ from dataclasses import fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from resonate_lab.engine.agenda import Due
 from resonate_lab.engine.internal import STEP_NAMES
 from resonate_lab.engine.rows import Execute, PromiseRow, ScheduleRow, TaskRow
 from resonate_lab.protocol.records import PENDING, SUSPENDED, TARGET_TAG, Promise
@@ -208,7 +207,7 @@ class Move:
         if id not in self.before.promises:
             return rules.expiry == "tick" and p2.firing is not None
         was_asleep = id in self.before.tasks and self.before.tasks[id].state == SUSPENDED
-        return was_asleep and rules.wakes_overdue
+        return was_asleep and rules.overdue_awaiter != "skipped"
 
 
 def _row(item: Mapping[str, Any]) -> PromiseRow:
