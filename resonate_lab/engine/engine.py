@@ -349,7 +349,8 @@ class Engine:
         if until < self.now_ms:
             raise WindowError(
                 f"{format_instant(until)} lies before the engine's clock, which stands at "
-                f"{format_instant(self.now_ms)}; time does not go back, so start another engine there"
+                f"{format_instant(self.now_ms)}; time does not go back, so start another engine "
+                "there"
             )
 
     # --- looks ---------------------------------------------------------------------------

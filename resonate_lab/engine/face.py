@@ -458,9 +458,7 @@ def _targeted(tags: Mapping[str, str] | None, target: str | None) -> dict[str, s
     return {**(tags or {}), **added}
 
 
-def _deadline(
-    engine: Engine, id: str, timeout: Duration | None, timeout_at: Instant | None
-) -> int:
+def _deadline(engine: Engine, id: str, timeout: Duration | None, timeout_at: Instant | None) -> int:
     if (timeout is None) == (timeout_at is None):
         raise TypeError(f"promise {id!r} needs a deadline: give timeout or timeout_at, not both")
     if timeout_at is not None:

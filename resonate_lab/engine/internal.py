@@ -295,6 +295,7 @@ def _rows(pattern: PromiseRow, **columns: Sequence[object]) -> list[PromiseRow]:
 
 # --- runs --------------------------------------------------------------------------------
 
+
 def _each(step: Callable[[State, int, str], None]) -> Callable[[State, int, Sequence[str]], None]:
     def steps(state: State, now: int, ids: Sequence[str]) -> None:
         for id in ids:

@@ -21,7 +21,17 @@ from resonate_lab.protocol.records import (
     is_timer,
 )
 
-__all__ = ["dispatched", "fulfilled", "look", "resume", "settle", "settles_together", "time_out", "touch", "verdict"]
+__all__ = [
+    "dispatched",
+    "fulfilled",
+    "look",
+    "resume",
+    "settle",
+    "settles_together",
+    "time_out",
+    "touch",
+    "verdict",
+]
 
 
 def verdict(tags: Mapping[str, str]) -> str:

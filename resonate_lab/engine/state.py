@@ -211,7 +211,8 @@ class State:
     def add_promises(self, rows: Sequence[PromiseRow]) -> None:
         """Store many new promises in like condition, none of whose ids is stored yet.
 
-        If the first and the last share their task row, all do. Equal to `put_promise` for each, at a fraction of its time.
+        If the first and the last share their task row, all do. Equal to `put_promise` for
+        each, at a fraction of its time.
         """
         if not rows:
             return

@@ -93,19 +93,20 @@ def task_create(state: State, now: int, request: TaskCreate) -> Reply:
     """Answer ``task.create``: acquire the task of a promise, which is created if need be."""
     promise = request.action.data
     row = _claimed(state, now, promise.id)
+    is_new = row is None
     if row is None:
         lease = _lease(now, TaskRow(PENDING), request.pid, request.ttl)
         row = create(state, now, promise, lease)
         state.log(now, "task.create", row.id, row.state)
-    elif row.task is None:
+    task = row.task
+    if task is None:
         return Reply(422, f"The promise does not have a {TARGET_TAG} tag")
-    elif row.task.state == PENDING:
-        row = row._replace(task=_lease(now, row.task, request.pid, request.ttl))
-        state.put_promise(row)
+    if task.state == PENDING:
+        task = _lease(now, task, request.pid, request.ttl)
+        state.put_task(row.id, task)
         state.log(now, "task.create", row.id, ACQUIRED)
-    elif row.task.state != FULFILLED:
+    elif not is_new and task.state != FULFILLED:
         return Reply(409, "Already exists")
-    task = cast(TaskRow, row.task)
     siblings = task.state != FULFILLED or state.profile.preloads_fulfilled
     return task_reply(state, row, task, siblings)
 

@@ -8,9 +8,9 @@ code asks for the name of a profile.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeAlias, get_args, get_type_hints
+from typing import Annotated, Final, Literal, TypeAlias, get_args, get_type_hints
 
 from resonate_lab.instants import format_duration
 
@@ -28,17 +28,12 @@ LateCallback: TypeAlias = Literal["nothing", "wakes", "wakes with a resume"]
 FenceOrder: TypeAlias = Literal["task first", "action first"]
 
 
-def _rule(meaning: str) -> Any:
-    """Return a field that is a rule; its meaning is what a user is told about it."""
-    return field(metadata={"meaning": meaning})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """The rules by which an engine answers; `explain` says what each one means.
 
-    The fields are its name and the rules. A rule is a word out of a few, a yes or no,
-    a duration in ms, or None where there is nothing of the kind.
+    The fields are its name and the rules, each with its meaning beside it. A rule is a word
+    out of a few, a yes or no, a duration in ms, or None where there is nothing of the kind.
 
     Examples
     --------
@@ -53,77 +48,84 @@ class Profile:
     name: str
 
     # schedules
-    dialect: Dialect = _rule("cron dialect of the schedules")
-    catch_up: CatchUp = _rule("promises that one firing of a schedule creates")
-    due_order: DueOrder = _rule("order of schedules due together: by next run and id, or by age")
-    fallback_ms: int | None = _rule(
+    dialect: Annotated[Dialect, "cron dialect of the schedules"]
+    catch_up: Annotated[CatchUp, "promises that one firing of a schedule creates"]
+    due_order: Annotated[DueOrder, "order of schedules due together: by next run and id, or by age"]
+    fallback_ms: Annotated[
+        int | None,
         "what follows a tick without successor: another one that much later; none: creating such "
-        "a schedule is refused, and one that has run out is dormant"
-    )
-    repeats_calendar: bool = _rule(
-        "after 2099 the calendar is that of an earlier year with the same weekdays"
-    )
-    schedule_needs_target: bool = _rule("a schedule whose tags lack resonate:target is refused")
-    schedule_id_may_have_dot: bool = _rule("a schedule's id may hold a dot")
+        "a schedule is refused, and one that has run out is dormant",
+    ]
+    repeats_calendar: Annotated[
+        bool, "after 2099 the calendar is that of an earlier year with the same weekdays"
+    ]
+    schedule_needs_target: Annotated[bool, "a schedule whose tags lack resonate:target is refused"]
+    schedule_id_may_have_dot: Annotated[bool, "a schedule's id may hold a dot"]
 
     # promises that a schedule fires
-    expiry: Moment = _rule("what the deadline is compared with to find it expired at creation")
-    expired_created_at: ExpiredCreatedAt = _rule("createdAt of one that is expired at creation")
-    adds_tags: bool = _rule("it gets resonate:schedule and the four tags of its lineage")
-    fired_delay_honoured: bool = _rule("resonate:delay in a schedule's tags holds messages back")
-    fired_retry_from: Moment = _rule("what the first retry is counted from")
+    expiry: Annotated[Moment, "what the deadline is compared with to find it expired at creation"]
+    expired_created_at: Annotated[ExpiredCreatedAt, "createdAt of one that is expired at creation"]
+    adds_tags: Annotated[bool, "it gets resonate:schedule and the four tags of its lineage"]
+    fired_delay_honoured: Annotated[bool, "resonate:delay in a schedule's tags holds messages back"]
+    fired_retry_from: Annotated[Moment, "what the first retry is counted from"]
 
     # promises that a client creates
-    id_separators: tuple[str, ...] = _rule(
-        "what stands between an ancestor's id and the rest; none: lineage is not checked"
-    )
-    origin_may_have_dot: bool = _rule("the tags resonate:origin and resonate:prefix may hold a dot")
-    checks_target: bool = _rule("a resonate:target that no transport takes is refused")
-    checks_delay: bool = _rule("a resonate:delay that makes no sense is refused")
-    delay_honoured: bool = _rule("resonate:delay holds the first message of a promise back")
+    id_separators: Annotated[
+        tuple[str, ...],
+        "what stands between an ancestor's id and the rest; none: lineage is not checked",
+    ]
+    origin_may_have_dot: Annotated[
+        bool, "the tags resonate:origin and resonate:prefix may hold a dot"
+    ]
+    checks_target: Annotated[bool, "a resonate:target that no transport takes is refused"]
+    checks_delay: Annotated[bool, "a resonate:delay that makes no sense is refused"]
+    delay_honoured: Annotated[bool, "resonate:delay holds the first message of a promise back"]
 
     # deadlines
-    timers_time_out: bool = _rule(
-        "untargeted timers settle at their deadline, as targeted promises do, without a touch"
-    )
-    overdue: Overdue = _rule("what a request does to the overdue promises that it names")
-    claims_see_deadline: bool = _rule(
-        "task.create, task.halt and task.continue take an overdue promise as settled"
-    )
-    heartbeat_sees_deadline: bool = _rule("a task whose promise is overdue keeps no lease alive")
-    overdue_awaiter: OverdueAwaiter = _rule(
-        "what a settlement does to a task that waited for it and whose own promise is overdue"
-    )
+    timers_time_out: Annotated[
+        bool, "untargeted timers settle at their deadline, as targeted promises do, without a touch"
+    ]
+    overdue: Annotated[Overdue, "what a request does to the overdue promises that it names"]
+    claims_see_deadline: Annotated[
+        bool, "task.create, task.halt and task.continue take an overdue promise as settled"
+    ]
+    heartbeat_sees_deadline: Annotated[bool, "a task whose promise is overdue keeps no lease alive"]
+    overdue_awaiter: Annotated[
+        OverdueAwaiter,
+        "what a settlement does to a task that waited for it and whose own promise is overdue",
+    ]
 
     # callbacks, listeners, fences
-    late_callback: LateCallback = _rule(
-        "what a callback on a settled promise does to a suspended task"
-    )
-    addresses: Addresses = _rule(
+    late_callback: Annotated[
+        LateCallback, "what a callback on a settled promise does to a suspended task"
+    ]
+    addresses: Annotated[
+        Addresses,
         "listener addresses: those that a transport of the server takes, or all that the "
-        "specification calls deliverable"
-    )
-    fence_order: FenceOrder = _rule("what task.fence checks first")
-    heartbeat_of_one_origin: bool = _rule("a heartbeat for tasks of several origins is refused")
+        "specification calls deliverable",
+    ]
+    fence_order: Annotated[FenceOrder, "what task.fence checks first"]
+    heartbeat_of_one_origin: Annotated[bool, "a heartbeat for tasks of several origins is refused"]
 
     # time
-    retry_ms: int = _rule("between two execute messages for a task that nobody acquires")
-    poll_ms: int | None = _rule(
-        "how often it looks for what is due; none: at once when it is due"
-    )
-    debug_stops_polls: bool = _rule("debug.start stops its own loop, debug.stop starts it again")
+    retry_ms: Annotated[int, "between two execute messages for a task that nobody acquires"]
+    poll_ms: Annotated[
+        int | None, "how often it looks for what is due; none: at once when it is due"
+    ]
+    debug_stops_polls: Annotated[bool, "debug.start stops its own loop, debug.stop starts it again"]
 
     # answers
-    serves_search: bool = _rule("searches are served; otherwise they answer 501")
-    cursor_wraps: bool = _rule("a cursor behind the last match starts the search again")
-    preloads_fulfilled: bool = _rule("task.create answers a fulfilled task with its preload")
-    empty_branch_matches: bool = _rule("promises with an empty branch tag preload each other")
+    serves_search: Annotated[bool, "searches are served; otherwise they answer 501"]
+    cursor_wraps: Annotated[bool, "a cursor behind the last match starts the search again"]
+    preloads_fulfilled: Annotated[bool, "task.create answers a fulfilled task with its preload"]
+    empty_branch_matches: Annotated[bool, "promises with an empty branch tag preload each other"]
 
     def __post_init__(self) -> None:
         """Refuse a rule that says something unknown."""
         for rule, allowed in _CHOICES.items():
             value = getattr(self, rule)
-            if value not in allowed:
+            # By type as well: 1 equals True, and is no yes.
+            if not any(type(value) is type(word) and value == word for word in allowed):
                 raise ValueError(
                     f"rule {rule} of profile {self.name!r} is {value!r}; write one of "
                     f"{', '.join(map(repr, allowed))}"
@@ -162,7 +164,8 @@ class Profile:
     @classmethod
     def rules(cls) -> dict[str, str]:
         """Return what each rule means, by its name."""
-        return {item.name: item.metadata["meaning"] for item in fields(cls) if item.metadata}
+        hints = get_type_hints(cls, include_extras=True)
+        return {item.name: hints[item.name].__metadata__[0] for item in fields(cls)[1:]}
 
     def says(self, rule: str) -> str:
         """Return what a rule says, in words.
@@ -200,9 +203,8 @@ def _choices() -> Iterator[tuple[str, tuple[object, ...]]]:
     for rule, hint in get_type_hints(Profile).items():
         if hint is bool:
             yield rule, (True, False)
-        elif allowed := get_args(hint):
-            if all(isinstance(word, str) for word in allowed):
-                yield rule, allowed
+        elif (allowed := get_args(hint)) and all(isinstance(word, str) for word in allowed):
+            yield rule, allowed
 
 
 _CHOICES: Final = dict(_choices())

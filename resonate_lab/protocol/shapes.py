@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
-from functools import cache
-from typing import Annotated, Any, NamedTuple, TypeAlias, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, Final, NamedTuple, TypeAlias, TypeVar, cast, get_type_hints
 
 from resonate_lab.protocol.records import EMPTY_VALUE, Value, wire_name
 
@@ -219,9 +218,17 @@ class _Member(NamedTuple):
     required: bool
 
 
-@cache
+_MEMBERS: Final[dict[type, Mapping[str, _Member]]] = {}
+
+
 def _members_of(kind: type) -> Mapping[str, _Member]:
     """Return the members of a struct by their names on the wire, in order."""
+    if kind not in _MEMBERS:
+        _MEMBERS[kind] = _declared(kind)
+    return _MEMBERS[kind]
+
+
+def _declared(kind: type) -> Mapping[str, _Member]:
     hints = get_type_hints(kind, include_extras=True)
     members = {}
     for item in fields(kind):
