@@ -108,14 +108,16 @@ class Tree:
 
 
 def tree(state: State, id: str) -> Tree:
-    """Return the call graph below a promise, as it is stored. O(number of promises)."""
+    """Return the call graph below a promise, as it is stored.
+
+    O(number of promises) the first time, then O(size of the graph).
+    """
     root = state.promises.get(id)
     if root is None:
         return Tree([Node("", id, None, "(no such promise)")], 0)
     origin = root.tag(ORIGIN_TAG) or id
-    graph = {row.id: row for row in state.promises.values() if row.tag(ORIGIN_TAG) == origin} | {
-        id: root
-    }
+    graph = {found: state.promises[found] for found in state.tagged_ids(ORIGIN_TAG, origin)}
+    graph[id] = root
     children = _children(graph)
     order = sorted(graph.values(), key=lambda row: (row.created_at, row.id))
     drawing = _Drawing(children)

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar, cast
 from resonate_lab._html import plain
 from resonate_lab.cron import DIALECTS, CronError, CronExpression
 from resonate_lab.engine.rows import Firing, PromiseRow, ScheduleRow, TaskRow
+from resonate_lab.engine.runs import Runs
 from resonate_lab.engine.saved.columns import (
     DamageError,
     Pool,
@@ -76,12 +77,14 @@ def _task_shown(task: TaskRow | None) -> list[object] | None:
     return task and [sorted(value) if isinstance(value, frozenset) else value for value in task]
 
 
-def content_of(state: State, now: int) -> dict[str, object]:
-    """Return what is to be written of a state and its clock, for JSON."""
+def content_of(state: State, runs: Runs) -> dict[str, object]:
+    """Return what is to be written of a state and its runs, for JSON."""
     pools = _Pools()
     content: dict[str, object] = {
         "profile": asdict(state.profile),
-        "now": now,
+        "now": runs.now,
+        "opened_at": runs.opened_at,
+        "rest": list(runs.rest),
         "polled_at": state.polled_at,
         "polling": state.polling,
         "steps": state.steps,
@@ -167,8 +170,8 @@ def _trace_packed(steps: Collection[Step], pools: _Pools) -> dict[str, object]:
 # --- reading -----------------------------------------------------------------------------
 
 
-def restored(content: object) -> tuple[State, int]:
-    """Return the state and the clock that a content tells of.
+def restored(content: object) -> tuple[State, Runs]:
+    """Return the state and its runs that a content tells of.
 
     Raises
     ------
@@ -177,7 +180,6 @@ def restored(content: object) -> tuple[State, int]:
     """
     whole = _Object(content, "the content")
     state = State(_profile(whole))
-    now = whole.integer("now")
     state.polled_at, state.steps = whole.integer("polled_at"), whole.integer("steps")
     state.polling = whole.member("polling", bool)
     pools = _ReadPools(_Object(whole.member("pools", dict), "pools"))
@@ -203,7 +205,11 @@ def restored(content: object) -> tuple[State, int]:
         state.unblocks[id, address] = _stored(state, "unblocks", id)
     state.trace.extend(_trace(_Table(whole, "trace"), pools))
     state.rebuild_agenda()
-    return state, now
+    runs = Runs(state, whole.integer("now"))
+    runs.opened_at = whole.maybe_integer("opened_at")
+    rest = whole.member("rest", list)
+    runs.rest += texts({"each": rest}, len(rest), "rest")
+    return state, runs
 
 
 def _stored(state: State, where: str, id: str) -> PromiseRow:
@@ -233,6 +239,11 @@ class _Object:
     def member(self, name: str, kind: type[T]) -> T:
         """Return a member that is of exactly that type."""
         return member(self.data, name, kind, self.where)
+
+    def maybe_integer(self, name: str) -> int | None:
+        """Return a member that is null or an integer of 64 bits."""
+        is_null = type(self.data) is dict and name in self.data and self.data[name] is None
+        return None if is_null else self.integer(name)
 
     def integer(self, name: str) -> int:
         """Return a member that is an integer of 64 bits."""
@@ -345,10 +356,6 @@ def _promises(table: _Table, pools: _ReadPools) -> list[PromiseRow]:
         None if rest is None else deadline - rest
         for deadline, rest in zip(timeout, left, strict=True)
     ]
-    tags, tasks = (
-        table.column("tags", pooled, pools.tags),
-        table.column("task", pooled, pools.tasks),
-    )
     columns = (
         table.column("id", texts),
         table.column("state", words, PROMISE_STATES),

@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 
 from resonate_lab._html import plain
 from resonate_lab.engine.internal import collector_paused
+from resonate_lab.engine.runs import Runs
 from resonate_lab.engine.saved.columns import DamageError
 from resonate_lab.engine.saved.content import content_of, restored
 from resonate_lab.engine.state import State
@@ -31,8 +32,8 @@ VERSION: Final = 1
 _HEAD_LIMIT: Final = 400
 
 
-def save(state: State, now: int, path: str | os.PathLike[str]) -> None:
-    """Write a state and its clock to a file, in place of the one that is there.
+def save(state: State, runs: Runs, path: str | os.PathLike[str]) -> None:
+    """Write a state and its runs to a file, in place of the one that is there.
 
     The file is written beside its place, flushed to the disk, and then moved there: at
     every moment one finds the old file or the new one. A process that is killed on the
@@ -44,7 +45,7 @@ def save(state: State, now: int, path: str | os.PathLike[str]) -> None:
         the file cannot be written
     """
     with collector_paused():
-        body = json.dumps(content_of(state, now), separators=(",", ":")).encode()
+        body = json.dumps(content_of(state, runs), separators=(",", ":")).encode()
     # The file that a link leads to, or the link would be replaced.
     target = Path(os.path.realpath(path))
     part = target.with_name(f".resonate-{secrets.token_hex(8)}.part")
@@ -73,8 +74,8 @@ def _sync_folder(folder: Path) -> None:
             os.close(entry)
 
 
-def load(path: str | os.PathLike[str]) -> tuple[State, int]:
-    """Return the state and the clock that a file holds.
+def load(path: str | os.PathLike[str]) -> tuple[State, Runs]:
+    """Return the state and its runs that a file holds.
 
     Raises
     ------
