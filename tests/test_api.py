@@ -19,7 +19,6 @@ MODULES = {
         "Engine",
         "ProtocolError",
         "ResonateLabError",
-        "SavedStateError",
         "WhatIf",
         "audit",
         "cron",
