@@ -13,6 +13,7 @@ __all__ = [
     "InstantError",
     "ProtocolError",
     "ResonateLabError",
+    "SavedStateError",
     "WindowError",
 ]
 
@@ -43,6 +44,10 @@ class FleetError(ResonateLabError, ValueError):
 
 class FrameError(ResonateLabError, ValueError):
     """A frame lacks a column that the view needs."""
+
+
+class SavedStateError(ResonateLabError, ValueError):
+    """A file holds no engine that can be taken up: foreign, damaged, of another version."""
 
 
 class ProtocolError(ResonateLabError):

@@ -8,7 +8,7 @@ has the same columns and dtypes as one with.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from resonate_lab.instants import datetime_index
-from resonate_lab.protocol import records
+from resonate_lab.protocol import PROFILES, Profile, records
 
 if TYPE_CHECKING:
     from resonate_lab.engine import Engine
@@ -26,14 +26,19 @@ __all__ = [
     "BIRTH_STATES",
     "PROMISE_STATES",
     "TASK_STATES",
+    "callbacks",
     "durations",
     "instants",
+    "listeners",
     "outbox",
+    "profiles",
     "promises",
     "schedules",
     "tags",
     "tasks",
     "ticks",
+    "trace",
+    "unblocks",
     "write_csv",
 ]
 
@@ -238,6 +243,117 @@ def outbox(engine: Engine) -> pd.DataFrame:
             "address": _texts([row.address for row in rows]),
         }
     )
+
+
+def unblocks(engine: Engine) -> pd.DataFrame:
+    """Return the unblock messages that wait to be delivered, in the order of queueing.
+
+    Returns
+    -------
+    DataFrame
+        one row a message: ``promise_id`` (str), ``address`` (str), ``state`` (category) in
+        which the promise settled, ``settled_at`` (instant)
+    """
+    sent, rows = list(engine.state.unblocks), list(engine.state.unblocks.values())
+    return pd.DataFrame(
+        {
+            "promise_id": _texts([id for id, _ in sent]),
+            "address": _texts([address for _, address in sent]),
+            "state": pd.Categorical([row.state for row in rows], dtype=PROMISE_STATES),
+            "settled_at": _instants_or_none(row.settled_at for row in rows),
+        }
+    )
+
+
+def callbacks(engine: Engine) -> pd.DataFrame:
+    """Return who waits for whom: the tasks that pending promises will wake.
+
+    Returns
+    -------
+    DataFrame
+        one row a pair, by awaited and awaiter: ``awaited``, ``awaiter`` (str)
+    """
+    return _pairs(engine.state.callbacks, "awaited", "awaiter")
+
+
+def listeners(engine: Engine) -> pd.DataFrame:
+    """Return the addresses that pending promises will tell.
+
+    Returns
+    -------
+    DataFrame
+        one row a pair, by promise and address: ``promise_id``, ``address`` (str)
+    """
+    return _pairs(engine.state.listeners, "promise_id", "address")
+
+
+def _pairs(table: Mapping[str, Iterable[str]], one: str, other: str) -> pd.DataFrame:
+    pairs = [(id, each) for id, others in sorted(table.items()) for each in sorted(others)]
+    return pd.DataFrame({one: _texts([a for a, _ in pairs]), other: _texts([b for _, b in pairs])})
+
+
+def trace(engine: Engine) -> pd.DataFrame:
+    """Return what happened in an engine, oldest first, as far back as it remembers.
+
+    Returns
+    -------
+    DataFrame
+        One row a step:
+
+        ============================== ======= ========================================
+        at                             instant
+        step                           str     see `protocol.records.Step`
+        subject                        str     id of the record; empty for the engine
+        effect                         str     what became of it
+        first, last                    instant ticks of a firing; NaT otherwise
+        fired, live, expired, existed  Int64   how many; NA for what is no firing
+        ============================== ======= ========================================
+    """
+    steps = engine.trace
+    ticks = [step.ticks for step in steps]
+    counts = {
+        name: pd.array([None if n is None else getattr(n, name) for n in ticks], dtype="Int64")
+        for name in ("fired", "live", "expired", "existed")
+    }
+    return pd.DataFrame(
+        {
+            "at": datetime_index(_ms(step.at for step in steps)),
+            "step": _texts([step.step for step in steps]),
+            "subject": _texts([step.subject for step in steps]),
+            "effect": _texts([step.effect for step in steps]),
+            "first": _instants_or_none(n and n.first for n in ticks),
+            "last": _instants_or_none(n and n.last for n in ticks),
+            **counts,
+        }
+    )
+
+
+def profiles(*more: Profile) -> pd.DataFrame:
+    """Return what the profiles say, rule by rule, side by side.
+
+    Parameters
+    ----------
+    *more : Profile
+        profiles of one's own, after the four
+
+    Returns
+    -------
+    DataFrame
+        one row a rule, the index is its name (``rule``); one column a profile, named as it
+        is, and ``meaning``, all str
+
+    Examples
+    --------
+    >>> profiles().loc["catch_up", ["standard", "server"]].tolist()
+    ['every tick', 'one tick a run']
+    """
+    rules = Profile.rules()
+    columns = {
+        profile.name: _texts([profile.says(rule) for rule in rules]).array
+        for profile in (*PROFILES.values(), *more)
+    }
+    columns["meaning"] = _texts(list(rules.values())).array
+    return pd.DataFrame(columns, index=pd.Index(_texts(list(rules)), name="rule"))
 
 
 def instants(ms: _Ints, missing: _Bools) -> pd.DatetimeIndex:

@@ -22,8 +22,8 @@ class Desk:
 
     def take(self):
         head = self.agenda.peek()
-        self.agenda.pop(head)
         del self.named[head.due, head.id]
+        self.agenda.disarm(head.due)
         return tuple(head)
 
 

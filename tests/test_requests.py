@@ -4,15 +4,14 @@ import pytest
 
 from resonate_lab.errors import ProtocolError
 from resonate_lab.protocol import PROFILES
-from resonate_lab.protocol.requests import (
+from resonate_lab.protocol.requests import REQUESTS, read_action, read_envelope, read_request
+from resonate_lab.protocol.texts import (
     ID_LIMIT,
-    REQUESTS,
-    UNBUILT,
     delay_of,
+    descends,
     expanded_length,
     is_address,
-    read_envelope,
-    read_request,
+    origin_of,
     template_parts,
 )
 
@@ -85,15 +84,10 @@ class TestFrontDoor:
         )
         assert refusal("x", {}) == (400, "Unknown operation: x")
 
-    @pytest.mark.parametrize("kind", sorted(UNBUILT))
-    def test_a_kind_that_is_not_built_is_no_unknown_one(self, kind):
-        status, text = refusal(kind, {})
-        assert status == 501
-        assert kind in text
-
-    def test_built_and_unbuilt_are_the_kinds_of_the_protocol(self):
-        assert len(REQUESTS) + len(UNBUILT) == 26
-        assert not UNBUILT & REQUESTS.keys()
+    def test_these_are_the_kinds_of_the_protocol(self):
+        words = {kind.partition(".")[0] for kind in REQUESTS}
+        assert words == {"promise", "task", "schedule", "debug"}
+        assert len(REQUESTS) == 26
 
 
 class TestShapes:

@@ -8,16 +8,18 @@ time passes by ``debug.tick``, `advance`, `run_until`, `step` and `outage`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING
 
 from resonate_lab._html import plain, table
-from resonate_lab.cron import CronError, CronExpression
 from resonate_lab.engine.external import answer
-from resonate_lab.engine.internal import run_due, run_head
-from resonate_lab.engine.laws import Violation, violations
+from resonate_lab.engine.face import Promises, Schedules, Tasks
+from resonate_lab.engine.laws import Violations, violations
+from resonate_lab.engine.runs import Runs
+from resonate_lab.engine.saved import load, save
 from resonate_lab.engine.state import State
+from resonate_lab.engine.tree import Tree, tree
 from resonate_lab.errors import EmptyAgenda, ProtocolError, WindowError
 from resonate_lab.instants import (
     duration_ms,
@@ -27,18 +29,8 @@ from resonate_lab.instants import (
     timestamp,
 )
 from resonate_lab.protocol.profile import Profile, profile_named
-from resonate_lab.protocol.records import (
-    PROTOCOL_VERSION,
-    TARGET_TAG,
-    Promise,
-    Record,
-    Records,
-    Schedule,
-    Step,
-    Task,
-    Value,
-)
-from resonate_lab.protocol.requests import DebugTick, read_envelope, read_request
+from resonate_lab.protocol.records import PROTOCOL_VERSION, Step
+from resonate_lab.protocol.requests import DebugReset, DebugTick, read_envelope, read_request
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +38,6 @@ if TYPE_CHECKING:
     from resonate_lab.instants import Duration, Instant
 
 __all__ = ["Engine", "Outage", "Promises", "Schedules", "Tasks"]
-
-_PAGE = 1000
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -58,17 +48,22 @@ class Outage:
     ----------
     down_at, up_at : int
         instants, ms since the Unix epoch, UTC
+    drained_at : int or None
+        instant at which nothing was overdue any more, ms since the Unix epoch, UTC; None
+        if after another while as long as the outage something still was
     steps : list of Step
-        what the restart did, in order; a schedule's whole catch-up is one step
+        what happened from the restart until then, in order; in a profile that catches up
+        in one go a schedule's whole catch-up is one step
     """
 
     down_at: int
     up_at: int
+    drained_at: int | None
     steps: list[Step]
 
     @property
     def fired(self) -> int:
-        """Ticks fired at the restart."""
+        """Ticks fired."""
         return sum(step.ticks.fired for step in self.steps if step.ticks)
 
     @property
@@ -82,11 +77,17 @@ class Outage:
         return sum(step.ticks.live for step in self.steps if step.ticks)
 
     def __repr__(self) -> str:
-        """Return the length of the outage and the counts."""
+        """Return the length of the outage and of the drain, and the counts."""
+        if self.drained_at is None:
+            drained = ", not drained"
+        elif self.drained_at > self.up_at:
+            drained = f", drained after {format_duration(self.drained_at - self.up_at)}"
+        else:
+            drained = ""
         return (
-            f"Outage({format_duration(self.up_at - self.down_at)} to {format_instant(self.up_at)}: "
-            f"{self.fired:,} ticks fired, {self.live:,} live, {self.expired:,} expired, "
-            f"{len(self.steps):,} steps)"
+            f"Outage({format_duration(self.up_at - self.down_at)} to "
+            f"{format_instant(self.up_at)}{drained}: {self.fired:,} ticks fired, "
+            f"{self.live:,} live, {self.expired:,} expired, {len(self.steps):,} steps)"
         )
 
     def _repr_html_(self) -> str:
@@ -133,8 +134,9 @@ class Engine:
     """
 
     def __init__(self, profile: str | Profile = "standard", now: Instant = 0) -> None:
-        self.state = State(profile_named(profile))
-        self._now = instant_ms(now, "now")
+        start = instant_ms(now, "now")
+        self.state = State(profile_named(profile), start)
+        self._runs = Runs(self.state, start)
         self.schedules = Schedules(self)
         self.promises = Promises(self)
         self.tasks = Tasks(self)
@@ -167,12 +169,14 @@ class Engine:
             return _response(kind, corr_id, err.status, err.message)
         try:
             body = read_request(request, self.profile)
-            now = self._now if debug_time is None else debug_time
+            now = self.now_ms if debug_time is None else debug_time
             if isinstance(body, DebugTick) and body.at is not None:
                 now = body.at
             with self.state.transaction():
-                status, data = answer(self.state, now, body)
-                self._now = max(self._now, now)
+                status, data = answer(self.state, now, body, corr_id)
+                self._runs.now = max(self.now_ms, now)
+            if isinstance(body, DebugTick | DebugReset):
+                self._runs.forget()
         except ProtocolError as err:
             return _response(kind, corr_id, err.status, err.message)
         except WindowError as err:
@@ -189,12 +193,12 @@ class Engine:
     @property
     def now_ms(self) -> int:
         """The clock, ms since the Unix epoch, UTC."""
-        return self._now
+        return self._runs.now
 
     @property
     def now(self) -> pd.Timestamp:
         """The clock, as a Timestamp in UTC."""
-        return timestamp(self._now)
+        return timestamp(self.now_ms)
 
     def advance(self, duration: Duration) -> None:
         """Let time pass: take every step at the instant at which it is due.
@@ -204,13 +208,14 @@ class Engine:
         WindowError
             the duration is negative
         """
-        self.run_until(self._now + duration_ms(duration))
+        self.run_until(self.now_ms + duration_ms(duration))
 
     def run_until(self, instant: Instant) -> None:
         """Let time pass up to and including an instant.
 
-        Each instant at which something is due is a transaction of its own: interrupted,
-        the engine stands at the last one it finished.
+        Each run, at an instant at which something is due, is a transaction of its own:
+        interrupted, the engine stands at the last one it finished. In a profile that polls,
+        what falls due between two polls waits for the second.
 
         Raises
         ------
@@ -219,12 +224,15 @@ class Engine:
         """
         until = instant_ms(instant)
         self._refuse_return(until)
-        while (at := self.peek_ms()) is not None and at <= until:
-            self._run(max(at, self._now))
-        self._now = until
+        self._runs.let_pass(until)
+        self._runs.now = until
 
     def outage(self, duration: Duration) -> Outage:
         """Let time pass with the server down, then restart it and let it catch up.
+
+        While it is down nothing fires. At the restart a profile without polls catches up in
+        one run; one that polls starts its polls anew and goes on polling, and time passes,
+        until nothing is overdue any more, at most for as long as the outage was.
 
         Raises
         ------
@@ -232,14 +240,14 @@ class Engine:
             the duration is negative, or the catch-up is too large for one run; nothing
             has happened then
         """
-        down_at = self._now
+        down_at = self.now_ms
         up_at = down_at + duration_ms(duration)
         self._refuse_return(up_at)
-        steps = self._run(up_at)
-        # A profile that fires one tick a run stays due after it.
-        while (at := self.peek_ms()) is not None and at <= up_at:
-            steps += self._run(up_at)
-        return Outage(down_at, up_at, steps)
+        steps = self._runs.restart(up_at)
+        end = up_at if self.profile.poll_ms is None else up_at + (up_at - down_at)
+        steps += self._runs.let_pass(end, wanted=self._runs.is_behind)
+        drained_at = None if self._runs.is_behind() else self.now_ms
+        return Outage(down_at, up_at, drained_at, steps)
 
     def peek_ms(self) -> int | None:
         """Return when the next step is due, ms since the Unix epoch, UTC; None if never."""
@@ -247,7 +255,10 @@ class Engine:
         return head and head.at
 
     def step(self) -> Step:
-        """Take exactly one step, at the instant at which it is due, and return it.
+        """Take exactly one step, at the instant at which its run comes, and return it.
+
+        What follows from the step, such as the tasks that it wakes, is part of it and stands
+        after it in `trace`.
 
         Raises
         ------
@@ -256,38 +267,90 @@ class Engine:
         WindowError
             a schedule has missed more ticks than one run fires
         """
-        head = self.state.agenda.peek()
+        head = self._runs.next()
         if head is None:
             raise EmptyAgenda(
-                f"nothing is due after {format_instant(self._now)}: create a schedule or a promise "
-                "first"
+                f"nothing is taken after {format_instant(self.now_ms)}: "
+                + ("send debug.stop first" if self.peek_ms() else "create a schedule or a promise")
             )
-        now = max(head.at, self._now)
-        with self.state.transaction() as steps:
-            run_head(self.state, now, head)
-            self._now = now
-        return steps[0]
+        return self._runs.step(head)[0]
 
     @property
     def trace(self) -> list[Step]:
         """What happened, oldest first; ``state.steps`` counts those that made room, too."""
         return list(self.state.trace)
 
-    def check(self) -> list[Violation]:
+    def check(self) -> Violations:
         """Return the laws of the state that are broken now: none, unless there is a bug."""
-        return violations(self._now, self.state)
+        return violations(self.now_ms, self.state)
 
-    def _run(self, now: int) -> list[Step]:
-        with self.state.transaction() as steps:
-            run_due(self.state, now)
-            self._now = now
-        return steps
+    def tree(self, id: str) -> Tree:
+        """Return the call graph below a promise, drawn as ``resonate tree`` draws it.
+
+        The id of a fired promise shows all that came of that tick.
+        """
+        return tree(self.state, id)
+
+    # --- copies --------------------------------------------------------------------------
+
+    def fork(self) -> Engine:
+        """Return an independent copy, for a what-if. O(number of records), and no more than that.
+
+        Examples
+        --------
+        >>> engine = Engine(now="2024-01-01")
+        >>> promise = engine.promises.create("p", timeout="1h")
+        >>> what_if = engine.fork()
+        >>> what_if.advance("2h")
+        >>> what_if.promises.get("p").state, engine.promises.get("p").state
+        ('rejected_timedout', 'pending')
+        """
+        return self._of(twin := self.state.fork(), self._runs.fork(twin))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the engine to a file, in place of the one that is there.
+
+        At every moment one finds the old file or the new one whole, whatever kills the
+        process.
+
+        Raises
+        ------
+        OSError
+            the file cannot be written; the old one stays
+        """
+        save(self.state, self._runs, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Engine:
+        """Return the engine that a file holds; what it does from now on is the same.
+
+        Raises
+        ------
+        SavedStateError
+            the file is foreign, damaged, cut short or of another version
+        OSError
+            the file cannot be read
+        """
+        return cls._of(*load(path))
+
+    @classmethod
+    def _of(cls, state: State, runs: Runs) -> Engine:
+        engine = cls(state.profile)
+        engine.state, engine._runs = state, runs
+        return engine
+
+    # --- runs ----------------------------------------------------------------------------
+
+    def explain_profile(self) -> str:
+        """Return the rules that it answers by, one a line: name, what it says, meaning."""
+        return self.profile.explain()
 
     def _refuse_return(self, until: int) -> None:
-        if until < self._now:
+        if until < self.now_ms:
             raise WindowError(
                 f"{format_instant(until)} lies before the engine's clock, which stands at "
-                f"{format_instant(self._now)}; time does not go back, so start another engine there"
+                f"{format_instant(self.now_ms)}; time does not go back, so start another engine "
+                "there"
             )
 
     # --- looks ---------------------------------------------------------------------------
@@ -296,7 +359,7 @@ class Engine:
         at, state = self.peek_ms(), self.state
         return [
             ("profile", plain(self.profile.name)),
-            ("now", format_instant(self._now)),
+            ("now", format_instant(self.now_ms)),
             ("schedules", f"{len(state.schedules):,}"),
             ("promises", f"{len(state.promises):,}"),
             ("tasks", f"{len(state.tasks):,}"),
@@ -326,205 +389,3 @@ def _recovered(envelope: object) -> tuple[str, str]:
 def _response(kind: str, corr_id: str, status: int, data: object) -> dict[str, object]:
     head = {"corrId": corr_id, "status": status, "version": PROTOCOL_VERSION}
     return {"kind": kind, "head": head, "data": data}
-
-
-# --- the same requests in Python ---------------------------------------------------------
-
-R = TypeVar("R", bound=Record)
-
-
-class _Face(Generic[R]):
-    """One kind of record, by requests: get and search are the same for all."""
-
-    _word: str
-    _record: type[R]
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def get(self, id: str) -> R:
-        """Return the record of that id.
-
-        Raises
-        ------
-        ProtocolError
-            404: there is none
-        """
-        return self._one("get", {"id": id})
-
-    def __iter__(self) -> Iterator[R]:
-        """Walk all records in byte order of their ids, a page at a time."""
-        return self._walk({})
-
-    def __len__(self) -> int:
-        """Return how many are stored."""
-        return len(getattr(self._engine.state, f"{self._word}s"))
-
-    def __repr__(self) -> str:
-        """Return what it is and how many there are."""
-        return f"<{len(self):,} {self._word}s of {self._engine!r}>"
-
-    def _repr_html_(self) -> str:
-        first = Records(record for record, _ in zip(self, range(10), strict=False))
-        return first._repr_html_()
-
-    def _call(self, verb: str, data: Mapping[str, object]) -> dict[str, Any]:
-        head = {"corrId": "python", "version": PROTOCOL_VERSION}
-        kind = f"{self._word}.{verb}"
-        response = self._engine.send({"kind": kind, "head": head, "data": data})
-        status = cast(dict[str, Any], response["head"])["status"]
-        if status >= 400:
-            raise ProtocolError(status, str(response["data"]))
-        return cast(dict[str, Any], response["data"])
-
-    def _one(self, verb: str, data: Mapping[str, object]) -> R:
-        return self._record.from_wire(self._call(verb, data)[self._word])
-
-    def _walk(self, filters: Mapping[str, object]) -> Iterator[R]:
-        request: dict[str, object] = {**filters, "limit": _PAGE}
-        while True:
-            page = self._call("search", request)
-            yield from map(self._record.from_wire, page[f"{self._word}s"])
-            if "cursor" not in page:
-                return
-            request["cursor"] = page["cursor"]
-
-
-class Schedules(_Face[Schedule]):
-    """The engine's schedules."""
-
-    _word = "schedule"
-    _record = Schedule
-
-    def create(
-        self,
-        id: str,
-        *,
-        cron: str,
-        promise_id: str = "{{.id}}-{{.timestamp}}",
-        promise_timeout: Duration = "1d",
-        promise_param: Value | None = None,
-        promise_tags: Mapping[str, str] | None = None,
-        target: str | None = None,
-    ) -> Schedule:
-        """Create a schedule, or return the one that has that id already, unchanged.
-
-        Parameters
-        ----------
-        id, cron : str
-        promise_id : str
-            template; ``{{.id}}`` and ``{{.timestamp}}`` (the tick, ms) are filled in
-        promise_timeout : duration
-            from the tick to the promise's deadline
-        promise_param : Value, optional
-        promise_tags : mapping of str to str, optional
-        target : str, optional
-            the tag ``resonate:target``, such as ``"poll://any@default"``
-
-        Raises
-        ------
-        ProtocolError
-            400: the engine refuses it; the cause says what is wrong with a cron text
-        """
-        tags = dict(promise_tags or {})
-        if target is not None:
-            tags[TARGET_TAG] = target
-        data = {
-            "id": id,
-            "cron": cron,
-            "promiseId": promise_id,
-            "promiseTimeout": duration_ms(promise_timeout, "promise_timeout"),
-            "promiseParam": promise_param or {},
-            "promiseTags": tags,
-        }
-        try:
-            return self._one("create", data)
-        except ProtocolError as err:
-            if isinstance(cron, str):
-                _explain_cron(cron, self._engine.profile.dialect, err)
-            raise
-
-    def delete(self, id: str) -> None:
-        """Delete a schedule; the promises it created stay.
-
-        Raises
-        ------
-        ProtocolError
-            404: there is none
-        """
-        self._call("delete", {"id": id})
-
-    def search(self, tags: Mapping[str, str] | None = None) -> Records[Schedule]:
-        """Return the schedules whose promise tags hold all of these."""
-        return Records(self._walk({"tags": tags}))
-
-
-class Promises(_Face[Promise]):
-    """The engine's promises."""
-
-    _word = "promise"
-    _record = Promise
-
-    def create(
-        self,
-        id: str,
-        *,
-        timeout: Duration | None = None,
-        timeout_at: Instant | None = None,
-        param: Value | None = None,
-        tags: Mapping[str, str] | None = None,
-    ) -> Promise:
-        """Create a promise, or return the one that has that id already, unchanged.
-
-        Parameters
-        ----------
-        id : str
-        timeout : duration
-            from now to the deadline
-        timeout_at : instant
-            the deadline; one of the two is needed
-        param : Value, optional
-        tags : mapping of str to str, optional
-
-        Raises
-        ------
-        ProtocolError
-            400: the engine refuses it
-        TypeError
-            both or none of `timeout` and `timeout_at` are given
-        """
-        if (timeout is None) == (timeout_at is None):
-            raise TypeError(
-                f"promise {id!r} needs a deadline: give timeout or timeout_at, not both"
-            )
-        if timeout_at is not None:
-            deadline = instant_ms(timeout_at, "timeout_at")
-        else:
-            deadline = self._engine.now_ms + duration_ms(cast("Duration", timeout), "timeout")
-        data = {"id": id, "timeoutAt": deadline, "param": param or {}, "tags": dict(tags or {})}
-        return self._one("create", data)
-
-    def search(
-        self, tags: Mapping[str, str] | None = None, state: str | None = None
-    ) -> Records[Promise]:
-        """Return the promises whose tags hold all of these, and whose stored state is that."""
-        return Records(self._walk({"tags": tags, "state": state}))
-
-
-class Tasks(_Face[Task]):
-    """The engine's tasks."""
-
-    _word = "task"
-    _record = Task
-
-    def search(self, state: str | None = None) -> Records[Task]:
-        """Return the tasks whose stored state is that."""
-        return Records(self._walk({"state": state}))
-
-
-def _explain_cron(cron: str, dialect: str, refusal: ProtocolError) -> None:
-    """Raise the refusal with the parser's words as its cause, if the text is at fault."""
-    try:
-        CronExpression(cron, dialect=dialect)
-    except CronError as cause:
-        raise refusal from cause

@@ -2,9 +2,9 @@
 
 Rows are immutable and replaced, so a table copied is a state kept, and tasks in like
 condition share one row. A task stands in the row of its promise, whose id it has. Every
-change goes through a
-method of `State`, which notes what it replaced (a transaction that fails is undone to the
-last row) and arms what the new row asks for (timers follow states by construction).
+change goes through a method of `State`, which notes what it replaced (a transaction that
+fails is undone to the last row) and arms what the new row asks for (timers follow states
+by construction).
 
 To read is free: the tables are plain dicts in order of insertion. Rows are named tuples,
 so ``zip(*state.promises.values())`` turns a table into columns.
@@ -13,27 +13,16 @@ so ``zip(*state.promises.values())`` turns a table into columns.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
-from resonate_lab.cron import CronExpression
 from resonate_lab.engine.agenda import Agenda, Due
+from resonate_lab.engine.index import Index
+from resonate_lab.engine.rows import Execute, Firing, PromiseRow, ScheduleRow, TaskRow
 from resonate_lab.protocol.profile import Profile
-from resonate_lab.protocol.records import (
-    LINEAGE_TAGS,
-    PENDING,
-    SCHEDULE_TAG,
-    TARGET_TAG,
-    Promise,
-    Schedule,
-    Step,
-    Task,
-    Ticks,
-    Value,
-    is_timer,
-)
+from resonate_lab.protocol.records import PENDING, TARGET_TAG, Step, Ticks, is_timer
 
 __all__ = [
     "TRACE_LIMIT",
@@ -48,158 +37,23 @@ __all__ = [
 #: Steps that the trace keeps; older ones make room.
 TRACE_LIMIT: Final = 100_000
 
-
-class Firing(NamedTuple):
-    """The firing that created a promise; shared by all promises of one catch-up.
-
-    Attributes
-    ----------
-    schedule_id : str
-    at : int
-        when it was processed, ms since the Unix epoch, UTC; the tick itself is the
-        promise's deadline less the schedule's timeout
-    adds_tags : bool
-        whether it added the schedule and lineage tags
-    """
-
-    schedule_id: str
-    at: int
-    adds_tags: bool
-
-    def tag(self, name: str, promise_id: str) -> str | None:
-        """Return the tag of that name that it added, or None."""
-        if not self.adds_tags:
-            return None
-        if name == SCHEDULE_TAG:
-            return self.schedule_id
-        return promise_id if name in LINEAGE_TAGS else None
-
-
-class TaskRow(NamedTuple):
-    """The condition of a task; shared by all tasks in the same.
-
-    Attributes
-    ----------
-    state : str
-    version : int
-    resumes : frozenset of str
-        awaited promises that settled
-    ttl : int or None
-        length of the lease in ms, while acquired
-    pid : str or None
-        its holder
-    expires_at : int or None
-        its end, ms since the Unix epoch, UTC
-    retry_at : int or None
-        the next dispatch while pending, ms since the Unix epoch, UTC
-    queued : int or None
-        version that the execute message in the outbox names; None if there is none. There
-        is one message a task at most, and its address is the target of the promise.
-    """
-
-    state: str
-    version: int = 0
-    resumes: frozenset[str] = frozenset()
-    ttl: int | None = None
-    pid: str | None = None
-    expires_at: int | None = None
-    retry_at: int | None = None
-    queued: int | None = None
-
-    def record(self, id: str) -> Task:
-        """Return the task of that id as the wire shows it."""
-        return Task(id, self.state, self.version, len(self.resumes), self.ttl, self.pid)
-
-
-class PromiseRow(NamedTuple):
-    """A promise as stored, with its task.
-
-    Attributes
-    ----------
-    id, state : str
-    param, value : Value
-        shared between rows; never written to
-    tags : mapping of str to str
-        of a fired promise: those of its schedule, one dict for all; `all_tags` adds
-        what the firing added
-    timeout_at, created_at : int
-        instants, ms since the Unix epoch, UTC
-    settled_at : int or None
-        instant, ms since the Unix epoch, UTC; None while pending
-    firing : Firing or None
-        None for a promise that a client created
-    task : TaskRow or None
-        None exactly for a promise without a target
-    """
-
-    id: str
-    state: str
-    param: Value
-    value: Value
-    tags: Mapping[str, str]
-    timeout_at: int
-    created_at: int
-    settled_at: int | None = None
-    firing: Firing | None = None
-    task: TaskRow | None = None
-
-    def tag(self, name: str) -> str | None:
-        """Return one tag, or None."""
-        added = None if self.firing is None else self.firing.tag(name, self.id)
-        return self.tags.get(name) if added is None else added
-
-    def all_tags(self) -> dict[str, str]:
-        """Return all tags, in a dict of their own."""
-        tags = dict(self.tags)
-        if self.firing is not None and self.firing.adds_tags:
-            tags[SCHEDULE_TAG] = self.firing.schedule_id
-            tags.update(dict.fromkeys(LINEAGE_TAGS, self.id))
-        return tags
-
-    def record(self) -> Promise:
-        """Return the promise as the wire shows it."""
-        return Promise(
-            self.id,
-            self.state,
-            self.param,
-            self.value,
-            self.all_tags(),
-            self.timeout_at,
-            self.created_at,
-            self.settled_at,
-        )
-
-
-class Execute(NamedTuple):
-    """An execute message in the outbox."""
-
-    version: int
-    address: str
-
-
-class ScheduleRow(NamedTuple):
-    """A schedule as stored: the record, its rank by creation, its compiled expression."""
-
-    id: str
-    cron: str
-    promise_id: str
-    promise_timeout: int
-    promise_param: Value
-    promise_tags: Mapping[str, str]
-    created_at: int
-    next_run_at: int | None
-    last_run_at: int | None
-    rank: int
-    expression: CronExpression
-
-    def record(self) -> Schedule:
-        """Return the schedule as the wire shows it."""
-        return Schedule(*self[:5], dict(self.promise_tags), *self[6:9])
-
-
+Key = TypeVar("Key", bound=Hashable)
 Row = TypeVar("Row")
 
+_Instants: TypeAlias = tuple[int | None, int | None, int | None, int | None]
+
 _ABSENT: Final = object()
+_OF_PROMISE: Final = (Due.PROMISE_TIMEOUT, Due.LEASE_EXPIRY, Due.RETRY, Due.REPEAT)
+_NO_INSTANTS: Final[_Instants] = (None, None, None, None)
+_TABLES: Final = ("promises", "schedules", "callbacks", "awaits", "listeners", "unblocks")
+_ID_OF: Final = itemgetter(PromiseRow._fields.index("id"))
+_TIMEOUT_OF: Final = itemgetter(PromiseRow._fields.index("timeout_at"))
+
+
+class _Many(NamedTuple):
+    """The keys of many rows of one table."""
+
+    keys: Sequence[str]
 
 
 class State:
@@ -210,30 +64,69 @@ class State:
     profile : Profile
     promises : dict of str to PromiseRow
         each with its task
+    created : list of str
+        the ids of the promises in the order of creation, which is that of `promises`
     schedules : dict of str to ScheduleRow
+    callbacks : dict of str to frozenset of str
+        by the id of a pending promise, the ids of those that wait for it; never empty
+    awaits : dict of str to frozenset of str
+        the same read the other way: by the id of one that waits, what it waits for
+    listeners : dict of str to frozenset of str
+        by the id of a pending promise, the addresses to tell; never empty
+    unblocks : dict of (str, str) to PromiseRow
+        the unblock messages in the outbox: by promise id and address, the promise as it
+        was settled. The execute messages stand in the task rows, see `executes`.
     agenda : Agenda
+    polled_at : int
+        when the server's own loop last ran, ms since the Unix epoch, UTC; it is the same
+        loop from then on, so the next run lies a whole number of polls later
+    polling : bool
+        whether that loop runs; ``debug.start`` may stop it
     trace : deque of Step
         the last ``TRACE_LIMIT`` steps, oldest first
     steps : int
         steps ever taken; what the trace lacks has made room
+    ranks : int
+        the highest rank by creation that a schedule was given
     load : int
         ticks that the transaction under way has fired, weighed by the length of their ids
+    repeats : int
+        retries in it that queued again what was queued
     """
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, now: int = 0) -> None:
         self.profile = profile
         self.promises: dict[str, PromiseRow] = {}
+        self.created: list[str] = []
         self.schedules: dict[str, ScheduleRow] = {}
+        self.callbacks: dict[str, frozenset[str]] = {}
+        self.awaits: dict[str, frozenset[str]] = {}
+        self.listeners: dict[str, frozenset[str]] = {}
+        self.unblocks: dict[tuple[str, str], PromiseRow] = {}
         self.agenda = Agenda(self.due_at)
+        self.polled_at = now
+        self.polling = True
         self.trace: deque[Step] = deque(maxlen=TRACE_LIMIT)
         self.steps = 0
-        self.load = 0
-        self._sorted: dict[str, list[str]] = {}
-        self._ranks = 0
+        self.load = self.repeats = 0
+        self._index = Index(self.promises, self.created)
+        self._schedule_ids: list[str] | None = None
+        self.ranks = 0
         self._last_task = TaskRow(PENDING)
-        # A table, a key (or the keys of many new rows), and the row that stood there.
-        self._undo: list[tuple[dict[str, Any], Any, Any]] = []
+        # A table, a key (or many new ones), and the row that stood there.
+        self._undo: list[tuple[dict[Any, Any], Any, Any]] = []
         self._taken: list[Step] = []
+
+    def fork(self) -> State:
+        """Return an independent copy; the rows are shared, for they never change. O(n)."""
+        twin = State(self.profile, self.polled_at)
+        for name in _TABLES:
+            getattr(twin, name).update(getattr(self, name))
+        twin.created += self.created
+        twin.trace += self.trace
+        twin.polling, twin.steps, twin.ranks = self.polling, self.steps, self.ranks
+        twin.agenda.take_over(self.agenda)
+        return twin
 
     # --- transactions --------------------------------------------------------------------
 
@@ -246,11 +139,15 @@ class State:
         list of Step
             the steps taken so far; they enter the trace at the end
         """
-        self._undo, self._taken, self.load = [], [], 0
+        self._undo, self._taken = [], []
+        self.load = self.repeats = 0
+        known, polled_at, polling = len(self.created), self.polled_at, self.polling
         try:
             yield self._taken
         except BaseException:
             self._roll_back()
+            del self.created[known:]
+            self.polled_at, self.polling = polled_at, polling
             raise
         self.trace.extend(self._taken)
         self.steps += len(self._taken)
@@ -259,19 +156,25 @@ class State:
     def _roll_back(self) -> None:
         while self._undo:
             table, key, row = self._undo[-1]
-            if row is not _ABSENT:
-                table[key] = row
-            elif isinstance(key, str):
+            if isinstance(key, _Many):
+                if row is _ABSENT:
+                    for id in key.keys:
+                        table.pop(id, None)
+                else:
+                    table.update(zip(key.keys, row, strict=True))
+            elif row is _ABSENT:
                 table.pop(key, None)
             else:
-                for id in key:
-                    table.pop(id, None)
+                table[key] = row
             self._undo.pop()
-        self._sorted.clear()
+        self._forget_orders()
+        self.rebuild_agenda()
+
+    def rebuild_agenda(self) -> None:
+        """Arm what the records ask for, and nothing else. O(n)."""
         self.agenda.clear()
         for due, entries in self.deadlines().items():
-            for at, id in entries:
-                self.agenda.arm(due, at, id)
+            self.agenda.arm_each(due, [at for at, _ in entries], [id for _, id in entries])
 
     def log(
         self, at: int, step: str, subject: str, effect: str, ticks: Ticks | None = None
@@ -279,62 +182,155 @@ class State:
         """Note a step; it enters the trace with its transaction."""
         self._taken.append(Step(at, step, subject, effect, ticks))
 
-    # --- changes -------------------------------------------------------------------------
+    # --- promises and tasks --------------------------------------------------------------
 
     def put_promise(self, row: PromiseRow) -> None:
         """Store a promise with its task, new or changed."""
         before = self.promises.get(row.id)
         self._put(self.promises, row.id, row)
-        for due in _OF_PROMISE:
-            self._rearm(due, row.id, self._named(due, before), self._named(due, row))
+        if before is None:
+            self.created.append(row.id)
+        named, names = self._instants(before), self._instants(row)
+        if named != names:
+            for due in _OF_PROMISE:
+                self._rearm(due, row.id, named[due], names[due])
 
     def put_task(self, id: str, task: TaskRow) -> None:
         """Store a task with its promise, which exists."""
-        # Tasks in like condition come one after the other: let them share the row.
-        self._last_task = task = self._last_task if task == self._last_task else task
-        self.put_promise(self.promises[id]._replace(task=task))
+        self.put_promise(self.promises[id]._replace(task=self.shared(task)))
+
+    def shared(self, task: TaskRow) -> TaskRow:
+        """Return a task, or the last one asked for if it is in the same condition.
+
+        Tasks in like condition come one after the other; so they share the row.
+        """
+        if task != self._last_task:
+            self._last_task = task
+        return self._last_task
+
+    def add_promises(self, rows: Sequence[PromiseRow]) -> None:
+        """Store many new promises in like condition, none of whose ids is stored yet.
+
+        If the first and the last share their task row, all do. Equal to `put_promise` for
+        each, at a fraction of its time.
+        """
+        if not rows:
+            return
+        ids = list(map(_ID_OF, rows))
+        self._undo.append((self.promises, _Many(ids), _ABSENT))
+        self.promises.update(zip(ids, rows, strict=True))
+        self.created += ids
+        if self._instants(rows[0])[Due.PROMISE_TIMEOUT] is not None:
+            self.agenda.arm_each(Due.PROMISE_TIMEOUT, list(map(_TIMEOUT_OF, rows)), ids)
+        shared = rows[0].task is rows[-1].task
+        for due in (Due.RETRY, Due.REPEAT):
+            if shared and (at := self._instants(rows[0])[due]) is not None:
+                self.agenda.arm_together(due, at, ids)
+            elif not shared:
+                named = [(at, row.id) for row in rows if (at := self._instants(row)[due])]
+                self.agenda.arm_each(due, [at for at, _ in named], [id for _, id in named])
+
+    def postpone(self, ids: Sequence[str], retry_at: int) -> None:
+        """Move the next retry of pending tasks whose message is still queued.
+
+        Equal to `put_task` for each, at a fraction of its time.
+        """
+        self.repeats += len(ids)
+        before = [self.promises[id] for id in ids]
+        moved: dict[int, TaskRow] = {}
+        after = []
+        for row in before:
+            old = cast(TaskRow, row.task)
+            task = moved.get(id(old))
+            if task is None:
+                task = moved[id(old)] = old._replace(retry_at=retry_at)
+            after.append(tuple.__new__(PromiseRow, (*row[:-1], task)))
+        self._undo.append((self.promises, _Many(ids), before))
+        self.promises.update(zip(ids, after, strict=True))
+        self.agenda.disarm(Due.REPEAT, len(ids))
+        self.agenda.arm_together(Due.REPEAT, retry_at, ids)
+
+    # --- obligations: what a promise owes when it settles --------------------------------
+
+    def add_callback(self, awaited: str, awaiter: str) -> None:
+        """Let one promise wake the task of another when it settles."""
+        self._enter(self.callbacks, awaited, awaiter)
+        self._enter(self.awaits, awaiter, awaited)
+
+    def add_listener(self, awaited: str, address: str) -> None:
+        """Let a promise tell an address when it settles."""
+        self._enter(self.listeners, awaited, address)
+
+    def drop_awaits(self, awaiter: str) -> None:
+        """Let a promise wait for nothing any more."""
+        for awaited in self._drop(self.awaits, awaiter):
+            self._leave(self.callbacks, awaited, awaiter)
+
+    def take_callbacks(self, awaited: str) -> list[str]:
+        """Take out the callbacks of a promise; return the ids of those that wait, ascending."""
+        found = sorted(self._drop(self.callbacks, awaited))
+        for awaiter in found:
+            self._leave(self.awaits, awaiter, awaited)
+        return found
+
+    def take_listeners(self, awaited: str) -> list[str]:
+        """Take out the listeners of a promise; return their addresses, ascending."""
+        return sorted(self._drop(self.listeners, awaited))
+
+    def put_unblock(self, row: PromiseRow, address: str) -> None:
+        """Put an unblock message into the outbox."""
+        self._put(self.unblocks, (row.id, address), row)
+
+    def _enter(self, table: dict[str, frozenset[str]], id: str, other: str) -> None:
+        others = table.get(id, frozenset())
+        if other not in others:
+            self._put(table, id, others | {other})
+
+    def _leave(self, table: dict[str, frozenset[str]], id: str, other: str) -> None:
+        others = table[id] - {other}
+        if others:
+            self._put(table, id, others)
+        else:
+            self._drop(table, id)
+
+    def _drop(self, table: dict[str, frozenset[str]], id: str) -> frozenset[str]:
+        others = table.get(id)
+        if others is None:
+            return frozenset()
+        self._undo.append((table, id, others))
+        del table[id]
+        return others
+
+    # --- schedules -----------------------------------------------------------------------
 
     def put_schedule(self, row: ScheduleRow) -> None:
         """Store a schedule, new or changed."""
         before = self.schedules.get(row.id)
         self._put(self.schedules, row.id, row)
+        if before is None:
+            self._schedule_ids = None
         self._rearm(Due.SCHEDULE_FIRING, row.id, before and before.next_run_at, row.next_run_at)
 
     def drop_schedule(self, id: str) -> None:
         """Take a schedule out, and its timer with it."""
         row = self.schedules[id]
         self._undo.append((self.schedules, id, row))
-        self._sorted.pop("schedules", None)
+        self._schedule_ids = None
         del self.schedules[id]
         self._rearm(Due.SCHEDULE_FIRING, id, row.next_run_at, None)
 
-    def add_promises(self, rows: Sequence[PromiseRow]) -> None:
-        """Store many new promises in like condition, none of whose ids is stored yet.
-
-        Equal to `put_promise` for each, at a fraction of its time.
-        """
-        if not rows:
-            return
-        ids = [row.id for row in rows]
-        self._undo.append((self.promises, ids, _ABSENT))
-        self.promises.update(zip(ids, rows, strict=True))
-        if self._named(Due.PROMISE_TIMEOUT, rows[0]) is not None:
-            self.agenda.arm_each(Due.PROMISE_TIMEOUT, [row.timeout_at for row in rows], ids)
-        retry_at = self._named(Due.RETRY, rows[0])
-        if retry_at is not None:
-            self.agenda.arm_together(Due.RETRY, retry_at, ids)
+    def next_rank(self) -> int:
+        """Return a number above all that it returned before."""
+        self.ranks += 1
+        return self.ranks
 
     def clear(self) -> None:
         """Forget everything but the trace."""
-        for table in (self.promises, self.schedules):
-            table.clear()
-        self._sorted.clear()
+        for name in _TABLES:
+            getattr(self, name).clear()
+        self.created.clear()
+        self._forget_orders()
         self.agenda.clear()
-
-    def next_rank(self) -> int:
-        """Return a number above all that it returned before."""
-        self._ranks += 1
-        return self._ranks
 
     # --- reading -------------------------------------------------------------------------
 
@@ -347,58 +343,68 @@ class State:
     def executes(self) -> dict[str, Execute]:
         """The execute messages in the outbox by the id of their task. O(number of promises)."""
         return {
-            row.id: Execute(row.task.queued, row.tags[TARGET_TAG])
+            row.id: Execute(row.task.queued, row.tags.get(TARGET_TAG, ""))
             for row in self.promises.values()
             if row.task is not None and row.task.queued is not None
         }
 
-    def sorted_ids(self, table: Literal["promises", "schedules"]) -> list[str]:
-        """Return the ids of a table in byte order.
+    def promise_ids(self) -> list[str]:
+        """Return the ids of the promises in byte order."""
+        return self._index.ids()
 
-        Sorted once; ids that came since are merged in. The order of code points, which
-        Python compares by, is that of the bytes of UTF-8.
-        """
-        rows: dict[str, object] = getattr(self, table)
-        ids = self._sorted.setdefault(table, [])
-        if len(ids) < len(rows):
-            ids.extend(islice(rows, len(ids), None))
-            ids.sort()
-        return ids
+    def tagged_ids(self, name: str, text: str) -> list[str]:
+        """Return the ids of the promises with a tag, in byte order."""
+        return self._index.tagged(name, text)
+
+    def schedule_ids(self) -> list[str]:
+        """Return the ids of the schedules in byte order."""
+        if self._schedule_ids is None:
+            self._schedule_ids = sorted(self.schedules)
+        return self._schedule_ids
 
     def due_at(self, due: Due, id: str) -> int | None:
         """Return when a record wants a step taken, or None. What the agenda indexes."""
         if due is Due.SCHEDULE_FIRING:
             schedule = self.schedules.get(id)
             return schedule and schedule.next_run_at
-        return self._named(due, self.promises.get(id))
+        return self._instants(self.promises.get(id))[due]
 
     def deadlines(self) -> dict[Due, list[tuple[int, str]]]:
         """Return all instants that the records name, by step. O(n)."""
-        found: dict[Due, list[tuple[int, str]]] = {}
-        for due in Due:
-            table = self.schedules if due is Due.SCHEDULE_FIRING else self.promises
-            named = ((self.due_at(due, id), id) for id in table)
-            found[due] = [(at, id) for at, id in named if at is not None]
+        found: dict[Due, list[tuple[int, str]]] = {due: [] for due in Due}
+        for id, row in self.promises.items():
+            for due, at in zip(_OF_PROMISE, self._instants(row), strict=True):
+                if at is not None:
+                    found[due].append((at, id))
+        for id, schedule in self.schedules.items():
+            if schedule.next_run_at is not None:
+                found[Due.SCHEDULE_FIRING].append((schedule.next_run_at, id))
         return found
 
     def times_out_at(self, row: PromiseRow) -> int | None:
         """Return when a promise times out by itself, or None."""
-        return self._named(Due.PROMISE_TIMEOUT, row)
+        return self._instants(row)[Due.PROMISE_TIMEOUT]
 
-    def _named(self, due: Due, row: PromiseRow | None) -> int | None:
-        """Return the instant that a promise or its task names for a step, or None."""
+    def _instants(self, row: PromiseRow | None) -> _Instants:
+        """Return what a promise with its task names for each step, in the order of `Due`."""
         if row is None:
-            return None
-        if due is not Due.PROMISE_TIMEOUT:
-            return row.task and (row.task.retry_at if due is Due.RETRY else row.task.expires_at)
-        if row.state != PENDING:
-            return None
-        timer = self.profile.timers_time_out and is_timer(row.tags)
-        return row.timeout_at if timer or TARGET_TAG in row.tags else None
+            return _NO_INSTANTS
+        task = row.task
+        if task is None:
+            timer = self.profile.timers_time_out and is_timer(row.tags)
+            return row.timeout_at if timer and row.state == PENDING else None, None, None, None
+        timeout_at = row.timeout_at if row.state == PENDING else None
+        if task.queued == task.version:
+            return timeout_at, task.expires_at, None, task.retry_at
+        return timeout_at, task.expires_at, task.retry_at, None
 
-    def _put(self, table: dict[str, Row], id: str, row: Row) -> None:
-        self._undo.append((table, id, table.get(id, _ABSENT)))
-        table[id] = row
+    def _forget_orders(self) -> None:
+        self._index.clear()
+        self._schedule_ids = None
+
+    def _put(self, table: dict[Key, Row], key: Key, row: Row) -> None:
+        self._undo.append((table, key, table.get(key, _ABSENT)))
+        table[key] = row
 
     def _rearm(self, due: Due, id: str, before: int | None, after: int | None) -> None:
         if before == after:
@@ -407,6 +413,3 @@ class State:
             self.agenda.disarm(due)
         if after is not None:
             self.agenda.arm(due, after, id)
-
-
-_OF_PROMISE: Final = (Due.PROMISE_TIMEOUT, Due.LEASE_EXPIRY, Due.RETRY)

@@ -16,6 +16,7 @@ from resonate_lab.instants import format_duration, format_instant
 
 __all__ = [
     "ACQUIRED",
+    "BRANCH_TAG",
     "DELAY_TAG",
     "EMPTY_VALUE",
     "FULFILLED",
@@ -29,6 +30,7 @@ __all__ = [
     "REJECTED_TIMEDOUT",
     "RESOLVED",
     "SCHEDULE_TAG",
+    "SETTLEMENTS",
     "SUSPENDED",
     "TARGET_TAG",
     "TASK_STATES",
@@ -52,6 +54,8 @@ RESOLVED: Final = "resolved"
 REJECTED_TIMEDOUT: Final = "rejected_timedout"
 #: A promise settles once, from the first of these to one of the others.
 PROMISE_STATES: Final = (PENDING, RESOLVED, "rejected", "rejected_canceled", REJECTED_TIMEDOUT)
+#: What a client may settle a promise to; the deadline is the server's alone.
+SETTLEMENTS: Final = PROMISE_STATES[1:4]
 
 ACQUIRED: Final = "acquired"
 SUSPENDED: Final = "suspended"
@@ -64,9 +68,10 @@ TIMER_TAG: Final = "resonate:timer"
 DELAY_TAG: Final = "resonate:delay"
 SCHEDULE_TAG: Final = "resonate:schedule"
 ORIGIN_TAG: Final = "resonate:origin"
+BRANCH_TAG: Final = "resonate:branch"
 PREFIX_TAG: Final = "resonate:prefix"
 #: The tags by which a fired promise names itself the root of its own call graph.
-LINEAGE_TAGS: Final = (ORIGIN_TAG, "resonate:branch", "resonate:parent", PREFIX_TAG)
+LINEAGE_TAGS: Final = (ORIGIN_TAG, BRANCH_TAG, "resonate:parent", PREFIX_TAG)
 
 
 class Value(TypedDict, total=False):
