@@ -13,11 +13,16 @@ from importlib.metadata import version
 from pathlib import Path
 
 import bench_cron
+import bench_engine
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
 HERE = Path(__file__).parent
+
+#: Columns of others beside our own, and where a row's details have them.
+RIVALS = {f"{peer}\nns": f"{peer}_ns" for peer in ("croniter", "cronsim", "croniter-rs")}
+MODEL = {"reference model\ns, as given": "reference_s"}
 
 
 def main() -> int:
@@ -25,12 +30,14 @@ def main() -> int:
     if hasattr(os, "sched_setaffinity"):
         # One core for all: ours and the rivals' alike.
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    rows = []
     console = Console(width=None if sys.stdout.isatty() else 120)
     with console.status("measuring") if sys.stdout.isatty() else Console(quiet=True).status(""):
-        rows.extend(bench_cron.rows())
+        cron, engine = list(bench_cron.rows()), list(bench_engine.rows())
     machine = machine_facts()
-    console.print(table(rows))
+    rows = cron + engine
+    console.print(table("the cron core and its peers, one run, one core (medians)", cron, RIVALS))
+    console.print(table("the engine at scale, a process a figure (medians)", engine, MODEL))
+    console.print("reference model: quoted from those who observed it, not measured here")
     console.print(", ".join(f"{k} {v}" for k, v in machine.items()), highlight=False)
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "results.json"
     target.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
@@ -41,25 +48,21 @@ def main() -> int:
     return bool(missed)
 
 
-def table(rows: list[bench_cron.Row]) -> Table:
-    """Return the rows as a table for the terminal."""
-    out = Table(
-        title="cron core and peers, one run, one core (medians; ratios of the fastest rounds)",
-        box=SIMPLE,
-    )
+def table(title: str, rows: list[bench_cron.Row], others: dict[str, str]) -> Table:
+    """Return the rows as a table for the terminal, with columns for the figures of others."""
+    out = Table(title=title, box=SIMPLE)
     out.add_column("what", no_wrap=True)
     out.add_column("ours", justify="right")
     out.add_column("unit")
     out.add_column("target", justify="right")
     out.add_column("")
-    for peer in ("croniter", "cronsim", "croniter-rs"):
-        out.add_column(f"{peer}\nns", justify="right")
+    for name in others:
+        out.add_column(name, justify="right")
     for row in rows:
         details = row.get("details", {})
-        peers = [
-            f"{details[f'{peer}_ns']['median']:,.0f}" if f"{peer}_ns" in details else ""
-            for peer in ("croniter", "cronsim", "croniter-rs")
-        ]
+        figures = [details.get(key, "") for key in others.values()]
+        shown = [figure["median"] if isinstance(figure, dict) else figure for figure in figures]
+        peers = [f"{figure:,.0f}" if figure != "" else "" for figure in shown]
         value = f"{row['value']:,.{2 if row['value'] < 10 else 0}f}"
         verdict = "ok" if row["reached"] else "MISSED"
         out.add_row(row["what"], value, row["unit"], row["target"], verdict, *peers)

@@ -60,6 +60,23 @@ class TestOrder:
         assert desk.agenda.peek().id == "d"
         assert desk.agenda.pop_due(Due.LEASE_EXPIRY, 9) == []
 
+    def test_due_tells_what_is_due_and_takes_nothing(self):
+        desk = Desk()
+        for id, at in [("c", 1), ("a", 2), ("b", 2), ("d", 3)]:
+            desk.name(Due.RETRY, id, at)
+        desk.name(Due.RETRY, "a", 9)
+        assert desk.agenda.due(Due.RETRY, 2) == ["c", "b"]
+        assert desk.agenda.due(Due.RETRY, 0) == []
+        assert desk.agenda.pop_due(Due.RETRY, 2) == ["c", "b"]
+
+    def test_what_is_taken_off_comes_with_its_instant_and_can_be_put_back(self):
+        desk = Desk()
+        for id, at in [("c", 1), ("b", 2), ("a", 2)]:
+            desk.name(Due.RETRY, id, at)
+        assert list(desk.agenda.pop_instants(Due.RETRY, 2)) == [(1, ["c"]), (2, ["a", "b"])]
+        desk.agenda.put_back(Due.RETRY, 2, ["a", "b"])
+        assert desk.agenda.due(Due.RETRY, 2) == ["a", "b"]
+
 
 class TestDeadEntries:
     def test_a_moved_deadline_counts_once_and_where_it_went(self):
@@ -107,5 +124,6 @@ class TestBulk:
         fast.agenda.arm_together(Due.RETRY, together_at, together)
         assert slow.agenda.entries(Due.RETRY) == fast.agenda.entries(Due.RETRY)
         assert slow.agenda.peek() == fast.agenda.peek()
+        assert slow.agenda.due(Due.RETRY, 5) == fast.agenda.due(Due.RETRY, 5)
         assert slow.agenda.pop_due(Due.RETRY, 20) == fast.agenda.pop_due(Due.RETRY, 20)
         assert fast.agenda.peek() is None

@@ -339,6 +339,27 @@ class TestCatchUp:
         assert client.ok("schedule.get", id="s")["schedule"]["nextRunAt"] == tick
         assert client.engine.check() == []
 
+    @pytest.mark.parametrize("profile", PROFILES)
+    @pytest.mark.parametrize("tags", [TARGETED, {**TARGETED, "resonate:timer": "true"}])
+    @pytest.mark.parametrize("timeout", [0, 90 * SECOND, HOUR, 2**63 - 1])
+    def test_ticks_fired_at_once_are_as_ticks_fired_alone(self, profile, tags, timeout):
+        # A lone tick takes another way than many, and must leave the same rows.
+        rules = PROFILES[profile].replace(
+            name="mine", catch_up="every tick", expiry="processing time"
+        )
+        rows = []
+        for alone in (True, False):
+            mine = rules.replace(catch_up="one tick a run") if alone else rules
+            client = Client(mine)
+            client.schedule(cron="* * * * *", promiseTimeout=timeout, promiseTags=tags)
+            for _ in range(5 if alone else 1):
+                client.tick(T + 5 * MINUTE)
+            rows.append(list(client.engine.state.promises.values()))
+        if rules.fired_retry_from == "tick":
+            # Those retries are overdue at birth, and the ticks after the first take them.
+            rows = [[row._replace(task=row.task.record(row.id)) for row in each] for each in rows]
+        assert rows[0] == rows[1]
+
     def test_work_grows_with_the_ticks_and_every_record_is_real(self):
         for n in (10, 1_000, 30_000):
             client = Client()

@@ -17,9 +17,7 @@ from resonate_lab.protocol.texts import (
 
 STANDARD = PROFILES["standard"]
 DOTS = STANDARD.replace(id_separators=(".",), origin_may_have_dot=False)
-SPEC = STANDARD.replace(
-    schedule_id_may_have_dot=True, schedule_needs_target=False, id_separators=()
-)
+SPEC = PROFILES["spec"]
 HEAD = {"corrId": "1", "version": "2026-04-01"}
 SCHEDULE = {
     "id": "s",
@@ -351,3 +349,237 @@ class TestWords:
 
     def test_the_length_is_known_without_expanding(self):
         assert expanded_length("{{.id}}" * 600_000, "s" * 1_000_000) > ID_LIMIT
+
+
+def action(kind="promise.create", head=None, **data):
+    return {"kind": kind, "head": head, "data": data}
+
+
+CREATE = {"id": "p", "timeoutAt": 10, "tags": {"resonate:target": "poll://any@g"}}
+SETTLE = {"id": "t", "state": "resolved"}
+WAIT = {"awaited": "a.1", "awaiter": "a"}
+HELD = {"id": "a", "version": 1}
+
+
+class TestStructsWithin:
+    """The actions of the task kinds: requests within requests."""
+
+    @pytest.mark.parametrize(
+        ("kind", "data", "text"),
+        [
+            ("task.create", {"pid": "w", "ttl": 1}, "missing field `action`"),
+            ("task.create", {"pid": "w", "ttl": 1, "action": 5}, "expected struct TaskCreate"),
+            (
+                "task.create",
+                {"pid": "w", "ttl": 1, "action": {"kind": "x"}},
+                "missing field `head`",
+            ),
+            ("task.create", {"pid": "w", "ttl": 1, "action": []}, "invalid length 0"),
+            ("task.fulfill", {**HELD, "action": {"head": None, "data": SETTLE}}, "`kind`"),
+            ("task.fulfill", {**HELD, "action": action(id="a", state="pending")}, "`pending`"),
+            ("task.suspend", {**HELD, "actions": "x"}, "expected a sequence"),
+            ("task.suspend", {**HELD, "actions": [action(awaited="x")]}, "missing field `awaiter`"),
+            ("task.fence", {**HELD, "action": {"kind": "promise.settle"}}, "missing field `data`"),
+            ("task.heartbeat", {"pid": "w", "tasks": [{"id": "a"}]}, "missing field `version`"),
+        ],
+    )
+    def test_a_wrong_shape_is_told_however_deep(self, kind, data, text):
+        told = message(kind, data)
+        assert told.startswith("Invalid request: ")
+        assert text in told
+
+    @pytest.mark.parametrize(
+        ("kind", "data", "text"),
+        [
+            (
+                "task.create",
+                {"pid": "", "ttl": 1, "action": action(**CREATE)},
+                "Process ID is required",
+            ),
+            (
+                "task.create",
+                {"pid": "w", "ttl": 0, "action": action(**CREATE)},
+                "TTL must be a positive integer",
+            ),
+            (
+                "task.create",
+                {"pid": "w", "ttl": 1, "action": action(**{**CREATE, "id": ""})},
+                "Promise ID is required",
+            ),
+            ("task.acquire", {"id": "", "version": 0, "pid": "w", "ttl": 1}, "Task ID is required"),
+            (
+                "task.acquire",
+                {"id": "a", "version": -1, "pid": "w", "ttl": 1},
+                "Version must be a non-negative integer",
+            ),
+            ("task.suspend", {**HELD, "actions": []}, "Actions array cannot be empty"),
+            ("task.heartbeat", {"pid": "w", "tasks": []}, "Tasks array must not be empty"),
+            (
+                "task.heartbeat",
+                {"pid": "w", "tasks": [{"id": "", "version": 0}]},
+                "Task ID is required",
+            ),
+            (
+                "promise.register_callback",
+                {"awaited": "", "awaiter": "a"},
+                "Awaited promise ID is required",
+            ),
+            (
+                "promise.register_callback",
+                {"awaited": "a", "awaiter": ""},
+                "Awaiter promise ID is required",
+            ),
+            ("promise.register_listener", {"awaited": "a", "address": ""}, "Address is required"),
+        ],
+    )
+    def test_a_broken_rule_is_told_however_deep(self, kind, data, text):
+        assert message(kind, data) == text
+
+    @pytest.mark.parametrize(
+        ("kind", "data", "text"),
+        [
+            (
+                "task.create",
+                {"pid": "w", "ttl": 1, "action": action(id="p", timeoutAt=1)},
+                "Action must have a resonate:target tag",
+            ),
+            (
+                "task.create",
+                {
+                    "pid": "w",
+                    "ttl": 1,
+                    "action": action(
+                        **{**CREATE, "tags": {**CREATE["tags"], "resonate:delay": "1"}}
+                    ),
+                },
+                "Action must not have a resonate:delay tag",
+            ),
+            (
+                "task.create",
+                {
+                    "pid": "w",
+                    "ttl": 1,
+                    "action": action(**{**CREATE, "tags": {"resonate:target": "x"}}),
+                },
+                "Invalid resonate:target address",
+            ),
+            (
+                "task.fulfill",
+                {**HELD, "action": action(**SETTLE)},
+                "Action ID must match the task ID",
+            ),
+            (
+                "task.fence",
+                {**HELD, "action": action(id="a")},
+                "Action ID must not equal the task ID",
+            ),
+            (
+                "task.suspend",
+                {**HELD, "actions": [action(awaited="a", awaiter="a")]},
+                "Awaited and awaiter must be different promises",
+            ),
+            (
+                "task.suspend",
+                {**HELD, "actions": [action(awaited="b", awaiter="a")]},
+                "Awaiter and awaited must belong to the same origin",
+            ),
+            (
+                "task.suspend",
+                {**HELD, "actions": [action(awaited="a.1", awaiter="a.2")]},
+                "All action awaiter IDs must match the task ID",
+            ),
+            (
+                "promise.register_listener",
+                {"awaited": "a", "address": "x"},
+                "Invalid listener address",
+            ),
+        ],
+    )
+    def test_what_is_wrong_across_members_is_told(self, kind, data, text):
+        assert message(kind, data) == text
+
+    def test_an_array_is_a_struct_by_position(self):
+        request = read("task.suspend", {**HELD, "actions": [["k", None, ["a.1", "a"]]]})
+        assert request.awaited == ("a.1",)
+        refs = read("task.heartbeat", {"pid": "w", "tasks": [["a", 1], ["b", 2]]}).tasks
+        assert [(ref.id, ref.version) for ref in refs] == [("a", 1), ("b", 2)]
+        assert "invalid length 3" in message("task.heartbeat", {"pid": "w", "tasks": [["a", 1, 2]]})
+
+    def test_nobody_looks_at_kind_and_head_of_an_action(self):
+        data = {**HELD, "action": {"kind": "?", "head": [], "data": {**SETTLE, "id": "a"}}}
+        assert read("task.fulfill", data).action.data.state == "resolved"
+
+    def test_a_settlement_is_one_that_a_client_may_make(self):
+        for state in ("resolved", "rejected", "rejected_canceled"):
+            assert read("promise.settle", {"id": "a", "state": state}).state == state
+        assert "unknown variant `rejected_timedout`" in message(
+            "promise.settle", {"id": "a", "state": "rejected_timedout"}
+        )
+
+
+class TestFencedActions:
+    def fenced(self, kind, data, profile=STANDARD):
+        fence = read("task.fence", {**HELD, "action": {"kind": kind, "data": data}}, profile)
+        return read_action(fence.action, profile)
+
+    def told(self, kind, data):
+        with pytest.raises(ProtocolError) as caught:
+            self.fenced(kind, data)
+        return caught.value.message
+
+    def test_it_is_read_late_and_as_the_request_it_is(self):
+        assert self.fenced("promise.create", CREATE).timeout_at == 10
+        assert self.fenced("promise.settle", {"id": "x", "state": "rejected"}).state == "rejected"
+
+    @pytest.mark.parametrize(
+        ("kind", "data", "text"),
+        [
+            ("promise.get", CREATE, "Invalid fence action kind"),
+            ("promise.create", None, "Invalid action data: invalid type: null"),
+            ("promise.create", {"id": "x"}, "Invalid action data: missing field `timeoutAt`"),
+            ("promise.settle", {"id": "x", "state": 5}, "Invalid action data: invalid type"),
+            ("promise.create", {"id": "", "timeoutAt": 1}, "Promise ID is required"),
+            ("promise.create", {"id": "x", "timeoutAt": -1}, "TimeoutAt must be"),
+            (
+                "promise.create",
+                {**CREATE, "tags": {"resonate:target": "x"}},
+                "Invalid resonate:target",
+            ),
+        ],
+    )
+    def test_what_is_wrong_with_it_is_told(self, kind, data, text):
+        assert self.told(kind, data).startswith(text)
+
+    @pytest.mark.parametrize("data", [None, [], "x", {"id": 5}, {}])
+    def test_the_promise_it_names_is_known_as_far_as_it_can_be(self, data):
+        fence = read("task.fence", {**HELD, "action": {"kind": "promise.create", "data": data}})
+        assert fence.promise_id is None
+
+
+class TestOrigins:
+    def test_an_origin_is_what_stands_before_the_first_separator(self):
+        assert origin_of("a.b:c", (":", ".")) == origin_of("a:b.c", (":", ".")) == "a"
+        assert origin_of("a:b.c", (".",)) == "a:b"
+        assert origin_of("a", (".",)) == "a"
+        assert origin_of("a", ()) == origin_of("b", ()) == ""
+
+    def test_only_what_stands_below_descends(self):
+        assert descends("a.b", "a", (".",))
+        assert not descends("a:b", "a", (".",))
+        assert not descends("b", "a", (".",))
+
+    def test_a_heartbeat_over_several_origins_is_for_some_profiles(self):
+        data = {"pid": "w", "tasks": [{"id": "a", "version": 1}, {"id": "b", "version": 1}]}
+        for name, accepts in (("standard", True), ("spec", True), ("server", False)):
+            profile = PROFILES[name]
+            if accepts:
+                read("task.heartbeat", data, profile)
+            else:
+                text = "All tasks must belong to the same origin"
+                assert message("task.heartbeat", data, profile) == text
+
+    def test_the_specification_knows_no_origins_and_takes_what_it_calls_deliverable(self):
+        read("promise.register_callback", {"awaited": "x", "awaiter": "y"}, SPEC)
+        read("promise.register_listener", {"awaited": "x", "address": "poll://@"}, SPEC)
+        assert message("promise.register_listener", {"awaited": "x", "address": "bash://x"}, SPEC)
+        read("promise.create", {**CREATE, "tags": {"resonate:target": "anything"}}, SPEC)

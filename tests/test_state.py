@@ -40,7 +40,17 @@ def pending(retry_at):
 def picture(state):
     """Everything that a transaction may change, in a form that compares."""
     armed = {due: state.agenda.entries(due) for due in Due}
-    tables = [dict(table) for table in (state.promises, state.schedules)]
+    tables = [
+        dict(table)
+        for table in (
+            state.promises,
+            state.schedules,
+            state.callbacks,
+            state.awaits,
+            state.listeners,
+            state.unblocks,
+        )
+    ]
     ids = [list(state.created), list(state.promise_ids()), list(state.schedule_ids())]
     return tables, armed, ids, list(state.trace), state.steps
 
@@ -102,6 +112,10 @@ class TestTransactions:
             state.put_task("a", pending(50))
             state.put_schedule(schedule("a"))
             state.put_schedule(schedule("b", 120_000, 2))
+            state.add_callback("a", "w")
+            state.add_listener("a", "http://x")
+            for id in ("idle", "b"):
+                state.put_promise(promise(id, task=TaskRow("pending", retry_at=60, queued=0)))
         before = picture(state)
         changes = [
             lambda: state.put_promise(promise("a", "resolved", settled_at=9)),
@@ -111,6 +125,15 @@ class TestTransactions:
             lambda: "b" in state.schedules and state.drop_schedule("b"),
             lambda: state.log(1, "x", "y", "z"),
             lambda: state.agenda.pop_due(Due.RETRY, 50),
+            lambda: state.add_callback("a", "w"),
+            lambda: state.add_callback("a", "v"),
+            lambda: state.add_callback("w", "v"),
+            lambda: state.drop_awaits("v"),
+            lambda: state.take_callbacks("a"),
+            lambda: state.add_listener("a", "http://y"),
+            lambda: state.take_listeners("a"),
+            lambda: state.put_unblock(promise("a", "resolved"), "http://x"),
+            lambda: state.postpone(["idle", "b"], 90),
             lambda: state.promise_ids(),
         ]
         chosen = data.draw(st.lists(st.sampled_from(changes), max_size=9))
@@ -174,6 +197,57 @@ class TestBulk:
         assert picture(state) == before
 
 
+class TestObligations:
+    def test_a_callback_is_known_from_both_sides(self, state):
+        for awaited, awaiter in [("a", "w"), ("a", "v"), ("b", "w"), ("a", "w")]:
+            state.add_callback(awaited, awaiter)
+        assert state.callbacks == {"a": {"v", "w"}, "b": {"w"}}
+        assert state.awaits == {"w": {"a", "b"}, "v": {"a"}}
+        assert state.take_callbacks("a") == ["v", "w"]
+        assert (state.callbacks, state.awaits) == ({"b": {"w"}}, {"w": {"b"}})
+        state.drop_awaits("w")
+        assert state.callbacks == state.awaits == {}
+
+    def test_what_is_not_there_is_nothing(self, state):
+        assert state.take_callbacks("a") == state.take_listeners("a") == []
+        state.drop_awaits("a")
+
+    def test_listeners_come_in_order_and_once(self, state):
+        for address in ("http://b", "http://a", "http://b"):
+            state.add_listener("a", address)
+        assert state.take_listeners("a") == ["http://a", "http://b"]
+        assert state.listeners == {}
+
+    def test_an_unblock_message_is_keyed_by_promise_and_address(self, state):
+        for address in ("http://a", "http://b", "http://a"):
+            state.put_unblock(promise("p", "resolved"), address)
+        assert list(state.unblocks) == [("p", "http://a"), ("p", "http://b")]
+
+
+class TestRepeats:
+    def test_what_is_queued_already_repeats(self, state):
+        state.put_task("old", TaskRow("pending", 1, retry_at=70, queued=1))
+        assert state.agenda.entries(Due.REPEAT) == {(70, "old")}
+        assert state.agenda.entries(Due.RETRY) == set()
+        state.put_task("old", TaskRow("pending", 1, retry_at=70, queued=0))
+        assert state.agenda.entries(Due.REPEAT) == set()
+        assert state.agenda.entries(Due.RETRY) == {(70, "old")}
+
+    def test_to_postpone_is_as_to_put_each(self, state):
+        other = State(STANDARD)
+        tasks = [TaskRow("pending", v, frozenset({"x"}), retry_at=60, queued=v) for v in (0, 0, 2)]
+        for one in (state, other):
+            one.clear()
+            for n, task in enumerate(tasks):
+                one.put_promise(promise(f"p{n}", task=task))
+        with state.transaction(), other.transaction():
+            state.postpone(["p0", "p1", "p2"], 90)
+            for n, task in enumerate(tasks):
+                other.put_task(f"p{n}", task._replace(retry_at=90))
+        assert picture(state)[:3] == picture(other)[:3]
+        assert state.repeats == 3
+
+
 class TestReading:
     def test_the_outbox_goes_to_the_targets(self, state):
         assert state.executes == {}
@@ -223,6 +297,6 @@ class TestReading:
 
     def test_clear_forgets_all_but_the_trace(self, state):
         state.clear()
-        assert picture(state)[0] == [{}, {}]
+        assert not any(picture(state)[0])
         assert state.agenda.peek() is None
         assert state.steps == 1

@@ -294,7 +294,7 @@ class Engine:
     # --- copies --------------------------------------------------------------------------
 
     def fork(self) -> Engine:
-        """Return an independent copy, for a what-if. O(number of records), and no more than that.
+        """Return an independent copy, for a what-if. O(number of records), a copy of tables.
 
         Examples
         --------
@@ -305,7 +305,8 @@ class Engine:
         >>> what_if.promises.get("p").state, engine.promises.get("p").state
         ('rejected_timedout', 'pending')
         """
-        return self._of(twin := self.state.fork(), self._runs.fork(twin))
+        state = self.state.fork()
+        return self._of(state, self._runs.fork(state))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the engine to a file, in place of the one that is there.

@@ -10,11 +10,15 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
+from typing import TypeAlias
 
-from resonate_lab.engine.rows import PromiseRow
+from resonate_lab.engine.rows import Firing, PromiseRow
 from resonate_lab.protocol.records import LINEAGE_TAGS, SCHEDULE_TAG
 
 __all__ = ["Index", "merge"]
+
+# Tags, firing, and the promises that have both in common: one id, or many.
+_Alike: TypeAlias = tuple[Mapping[str, str], Firing | None, str | list[str]]
 
 _tags_and_firing = attrgetter("tags", "firing")
 
@@ -49,11 +53,15 @@ class Index:
         self._promises = promises
         self._created = created
         self._all: list[str] = []
+        self._alike: list[_Alike] = []
+        self._grouped = 0
         self._tags: dict[str, _Tag] = {}
 
     def clear(self) -> None:
         """Forget everything, to be built anew."""
         self._all.clear()
+        self._alike.clear()
+        self._grouped = 0
         self._tags.clear()
 
     def ids(self) -> list[str]:
@@ -65,20 +73,28 @@ class Index:
     def tagged(self, name: str, text: str) -> list[str]:
         """Return the ids of the promises with a tag, in byte order.
 
-        O(n) the first time that a name is asked for, then O(what is new).
+        O(n) the first time that tags are asked for; then O(what is new), and for a name not
+        asked for before O(sets of tags there are): those of a firing are one.
         """
+        self._group()
         tag = self._tags.setdefault(name, _Tag(name))
-        rows = self._promises
-        if tag.seen < len(self._created):
-            tag.add([rows[id] for id in self._created[tag.seen :]])
+        tag.add(self._alike)
         found = tag.ids.get(text, [])
         if name in LINEAGE_TAGS:
             # A fired promise names itself here; that is not worth a list for each of them.
-            row = rows.get(text)
+            row = self._promises.get(text)
             if row is not None and row.firing is not None and row.firing.adds_tags:
                 at = bisect_left(found, text)
                 found = [*found[:at], text, *found[at:]]
         return found
+
+    def _group(self) -> None:
+        """Put together what is new and comes from one firing: it shares its tags."""
+        new = [self._promises[id] for id in self._created[self._grouped :]]
+        self._grouped += len(new)
+        for (tags, firing), rows in groupby(new, key=_tags_and_firing):
+            ids = [row.id for row in rows]
+            self._alike.append((tags, firing, ids if len(ids) > 1 else ids[0]))
 
 
 class _Tag:
@@ -89,11 +105,10 @@ class _Tag:
         self.seen = 0
         self.ids: dict[str, list[str]] = {}
 
-    def add(self, rows: list[PromiseRow]) -> None:
-        self.seen += len(rows)
-        # Those of one firing come together and share their tags.
+    def add(self, alike: list[_Alike]) -> None:
+        """Take in the groups that came since the last time."""
         new: dict[str, list[str]] = {}
-        for (tags, firing), group in groupby(rows, key=_tags_and_firing):
+        for tags, firing, ids in alike[self.seen :]:
             text = tags.get(self.name)
             if firing is not None and firing.adds_tags:
                 if self.name in LINEAGE_TAGS:
@@ -101,6 +116,7 @@ class _Tag:
                 if self.name == SCHEDULE_TAG:
                     text = firing.schedule_id
             if text is not None:
-                new.setdefault(text, []).extend([row.id for row in group])
+                new.setdefault(text, []).extend([ids] if isinstance(ids, str) else ids)
+        self.seen = len(alike)
         for text, ids in new.items():
             merge(self.ids.setdefault(text, []), ids)

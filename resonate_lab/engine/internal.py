@@ -43,6 +43,7 @@ __all__ = [
 LOAD_LIMIT: Final = 2_000_000
 
 _Y2100: Final = 4102444800000
+_400_YEARS: Final = 146_097 * 86_400_000
 _EPOCH: Final = datetime(1970, 1, 1)
 
 STEP_NAMES: Final = {
@@ -68,24 +69,23 @@ def expire_lease(state: State, now: int, id: str) -> None:
 def retry(state: State, now: int, id: str) -> None:
     """Send the execute message of a task that nobody acquired once more."""
     task = state.promises[id].task
-    if task is not None and task.retry_at is not None and task.retry_at <= now:
+    if task is not None and _retries_by(state, id, now):
         state.put_task(id, dispatched(state, now, task))
         state.log(now, STEP_NAMES[Due.RETRY], id, "dispatched")
 
 
 def send_again(state: State, now: int, ids: Sequence[str]) -> None:
     """Send again what is still queued: the one thing that changes is when to do so next."""
-    due = [id for id in ids if _retries_at(state, id) <= now]
+    due = [id for id in ids if _retries_by(state, id, now)]
     if due:
         state.postpone(due, now + state.profile.retry_ms)
         for id in due:
             state.log(now, STEP_NAMES[Due.REPEAT], id, "dispatched")
 
 
-def _retries_at(state: State, id: str) -> int:
+def _retries_by(state: State, id: str, now: int) -> bool:
     task = state.promises[id].task
-    never = I64_MAX
-    return never if task is None or task.retry_at is None else task.retry_at
+    return task is not None and task.retry_at is not None and task.retry_at <= now
 
 
 # --- schedules ---------------------------------------------------------------------------
@@ -107,13 +107,15 @@ def _years_ahead(at: int) -> int:
 
     The same day has the same month, day and weekday, and the year is the latest such.
     """
-    day = _EPOCH + timedelta(milliseconds=at)
+    # After 400 years dates and weekdays come again, so any instant has a twin soon after 2100.
+    day = _EPOCH + timedelta(milliseconds=_Y2100 + (at - _Y2100) % _400_YEARS)
+    whole = (at - _Y2100) // _400_YEARS * _400_YEARS
     for year in range(2099, 1969, -1):
         if (day.month, day.day) == (2, 29) and not isleap(year):
             continue
         twin = day.replace(year=year)
         if twin.weekday() == day.weekday():
-            return (day - twin) // timedelta(milliseconds=1)
+            return whole + (day - twin) // timedelta(milliseconds=1)
     raise AssertionError("28 years in a row hold every pair of date and weekday")
 
 

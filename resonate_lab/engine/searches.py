@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TypeAlias
 
 from resonate_lab.engine.replies import Reply
+from resonate_lab.engine.rows import PromiseRow
 from resonate_lab.engine.state import State
 from resonate_lab.protocol.records import Record
 from resonate_lab.protocol.requests import PromiseSearch, ScheduleSearch, TaskSearch
@@ -14,21 +16,25 @@ from resonate_lab.protocol.requests import PromiseSearch, ScheduleSearch, TaskSe
 __all__ = ["promise_search", "schedule_search", "task_search"]
 
 Search: TypeAlias = PromiseSearch | TaskSearch | ScheduleSearch
+#: From ids to the ids and records of those that are looked for, one by one.
+Filter: TypeAlias = Callable[[Iterable[str]], Iterator[tuple[str, Record]]]
 
 
 def promise_search(state: State, now: int, request: PromiseSearch) -> Reply:
     """Answer ``promise.search`` from what is stored; nothing is touched."""
     wanted = request.tags or {}
 
-    def record(id: str) -> Record | None:
-        row = state.promises[id]
-        if request.state not in (None, row.state):
-            return None
-        if any(row.tag(name) != text for name, text in wanted.items()):
-            return None
-        return row.record()
+    def matching(ids: Iterable[str]) -> Iterator[tuple[str, Record]]:
+        rows: Iterator[PromiseRow] = map(state.promises.__getitem__, ids)
+        if request.state is not None:
+            rows = (row for row in rows if row.state == request.state)
+        return (
+            (row.id, row.record())
+            for row in rows
+            if all(row.tag(name) == text for name, text in wanted.items())
+        )
 
-    return _page(state, "promises", lambda: _candidates(state, wanted), request, 100, record)
+    return _page(state, "promises", lambda: _candidates(state, wanted), request, 100, matching)
 
 
 def _candidates(state: State, wanted: Mapping[str, str]) -> list[str]:
@@ -41,25 +47,28 @@ def _candidates(state: State, wanted: Mapping[str, str]) -> list[str]:
 def task_search(state: State, now: int, request: TaskSearch) -> Reply:
     """Answer ``task.search`` from what is stored; nothing is touched."""
 
-    def record(id: str) -> Record | None:
-        task = state.promises[id].task
-        if task is None or request.state not in (None, task.state):
-            return None
-        return task.record(id)
+    def matching(ids: Iterable[str]) -> Iterator[tuple[str, Record]]:
+        return (
+            (row.id, row.task.record(row.id))
+            for row in map(state.promises.__getitem__, ids)
+            if row.task is not None and request.state in (None, row.task.state)
+        )
 
-    return _page(state, "tasks", state.promise_ids, request, 100, record)
+    return _page(state, "tasks", state.promise_ids, request, 100, matching)
 
 
 def schedule_search(state: State, now: int, request: ScheduleSearch) -> Reply:
     """Answer ``schedule.search``; the tags are those of the promises to come."""
     wanted = request.tags or {}
 
-    def record(id: str) -> Record | None:
-        row = state.schedules[id]
-        matches = all(row.promise_tags.get(name) == text for name, text in wanted.items())
-        return row.record() if matches else None
+    def matching(ids: Iterable[str]) -> Iterator[tuple[str, Record]]:
+        return (
+            (row.id, row.record())
+            for row in map(state.schedules.__getitem__, ids)
+            if wanted.items() <= row.promise_tags.items()
+        )
 
-    return _page(state, "schedules", state.schedule_ids, request, 10, record)
+    return _page(state, "schedules", state.schedule_ids, request, 10, matching)
 
 
 def _page(
@@ -68,16 +77,16 @@ def _page(
     candidates: Callable[[], list[str]],
     request: Search,
     default_limit: int,
-    record: Callable[[str], Record | None],
+    matching: Filter,
 ) -> Reply:
     """Answer with the records behind the cursor, and a cursor if there are more."""
     if not state.profile.serves_search:
         return Reply(501, f"Search of {table} is not served in profile {state.profile.name!r}")
     ids = candidates()
     limit = request.limit or default_limit
-    found = _scan(ids, request.cursor, limit + 1, record)
+    found = _scan(ids, request.cursor, limit + 1, matching)
     if not found and request.cursor is not None and state.profile.cursor_wraps:
-        found = _scan(ids, None, limit + 1, record)
+        found = _scan(ids, None, limit + 1, matching)
     page: dict[str, object] = {table: [item.to_wire() for _, item in found[:limit]]}
     if len(found) > limit:
         page["cursor"] = found[limit - 1][0]
@@ -85,13 +94,7 @@ def _page(
 
 
 def _scan(
-    ids: list[str], cursor: str | None, most: int, record: Callable[[str], Record | None]
+    ids: list[str], cursor: str | None, most: int, matching: Filter
 ) -> list[tuple[str, Record]]:
-    found = []
-    for at in range(0 if cursor is None else bisect_right(ids, cursor), len(ids)):
-        item = record(ids[at])
-        if item is not None:
-            found.append((ids[at], item))
-            if len(found) == most:
-                break
-    return found
+    start = 0 if cursor is None else bisect_right(ids, cursor)
+    return list(islice(matching(map(ids.__getitem__, range(start, len(ids)))), most))

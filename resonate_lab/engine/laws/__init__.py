@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from resonate_lab._html import table
+from resonate_lab.engine.internal import collector_paused
 from resonate_lab.engine.laws import obligations, outbox, promise, schedule, task, wire
 from resonate_lab.engine.laws.catalogue import KEEPERS, Kind, Law
 from resonate_lab.engine.laws.picture import DELIVERY, RUN, Move, Picture
@@ -88,4 +89,5 @@ def step_violations(now: int, before: Picture, after: Picture) -> Violations:
 def _broken(kind: Kind, move: Move) -> Violations:
     rules = move.after.rules
     judged = (law for law in LAWS.values() if law.kind == kind and law.keeps(rules))
-    return Violations(Violation(law.name, id) for law in judged for id in law.broken(move))
+    with collector_paused():
+        return Violations(Violation(law.name, id) for law in judged for id in law.broken(move))

@@ -20,6 +20,7 @@ from resonate_lab.protocol.records import (
     SUSPENDED,
     TARGET_TAG,
 )
+from resonate_lab.protocol.shapes import I64_MAX
 
 #: What a task may become, by what it is; whatever it is, it may stay so.
 _EDGES = {
@@ -258,6 +259,11 @@ def consistent_task_birth_state(move: Move, id: str, t: TaskRow | None, t2: Task
 # --- from one state to the next: leases --------------------------------------------------
 
 
+def _lease_end(now: int, ttl: int) -> int:
+    # An instant of the wire has 64 bits, and a lease may be longer than what is left.
+    return min(now + ttl, I64_MAX)
+
+
 @task_before()
 def consistent_task_acquisition_is_atomic(
     move: Move, id: str, t: TaskRow, t2: TaskRow | None
@@ -270,7 +276,7 @@ def consistent_task_acquisition_is_atomic(
         and t2.version > t.version
         and t2.pid is not None
         and t2.ttl is not None
-        and t2.expires_at == move.now + t2.ttl
+        and t2.expires_at == _lease_end(move.now, t2.ttl)
         and t2.retry_at is None
         and not t2.resumes
     )
@@ -307,7 +313,7 @@ def consistent_task_lease_deadline_is_now_plus_ttl(
     if t2.expires_at is None:
         return None
     is_old = t is not None and (t.state, *_lease(t)[1:]) == (t2.state, *_lease(t2)[1:])
-    return is_old or (t2.ttl is not None and t2.expires_at == move.now + t2.ttl)
+    return is_old or (t2.ttl is not None and t2.expires_at == _lease_end(move.now, t2.ttl))
 
 
 # --- from one state to the next: dispatch ------------------------------------------------

@@ -11,9 +11,9 @@ told with its place in the file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import accumulate, chain, groupby, repeat
-from operator import sub
+from collections.abc import Callable, Collection, Sequence
+from itertools import accumulate, chain, groupby, islice, repeat
+from operator import ne, sub
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
 __all__ = [
@@ -68,23 +68,15 @@ def member(data: object, name: str, kind: type[T], where: str) -> T:
 
 def packed(values: Sequence[object]) -> Packed:
     """Return a column of texts, numbers and None as it is written."""
-    return _shorter([[value, len(list(same))] for value, same in groupby(values)])
+    runs = 1 + sum(map(ne, values, islice(values, 1, None)))
+    if 3 * runs >= len(values):
+        return {"each": list(values)}
+    return {"runs": [[value, len(list(same))] for value, same in groupby(values)]}
 
 
 def packed_rises(values: Sequence[int]) -> Packed:
     """Return a column of numbers as it is written: by how much each exceeds the one before."""
     return packed(list(map(sub, values, chain((0,), values))))
-
-
-def _shorter(runs: list[list[Any]]) -> Packed:
-    length = sum(count for _, count in runs)
-    if 3 * len(runs) < length:
-        return {"runs": runs}
-    return {"each": list(_spread(runs))}
-
-
-def _spread(runs: Iterable[list[Any]]) -> Iterable[Any]:
-    return chain.from_iterable(repeat(value, count) for value, count in runs)
 
 
 class Pool(Generic[T]):
@@ -108,15 +100,11 @@ class Pool(Generic[T]):
 
     def packed(self, values: Sequence[T]) -> Packed:
         """Return a column of values as it is written, its values in the pool."""
-        runs: list[list[Any]] = []
+        places: list[int] = []
         for _, same in groupby(values, key=id):
             alike = list(same)
-            place = self._place(alike[0])
-            if runs and runs[-1][0] == place:
-                runs[-1][1] += len(alike)
-            else:
-                runs.append([place, len(alike)])
-        return _shorter(runs)
+            places += [self._place(alike[0])] * len(alike)
+        return packed(places)
 
     def _place(self, value: T) -> int:
         key = id(value) if self._by_identity else value
@@ -182,7 +170,8 @@ def _column(data: object, length: int, where: str) -> list[Any]:
                 damaged(f"a run of {where}", "a value and how often it stands", run)
         # Counted before it is spread: it may claim more than any memory holds.
         found = sum(count for _, count in runs)
-        values = list(_spread(runs)) if found == length else []
+        spread = (repeat(value, count) for value, count in runs if found == length)
+        values = list(chain.from_iterable(spread))
     else:
         damaged(where, "a column, an object with 'each' or 'runs'", data)
     if found != length:
