@@ -90,6 +90,7 @@ CLASSES = {
         "remaining_ms",
         "seconds",
         "shorthand",
+        "tally_ms",
         "text",
         "years",
     },
