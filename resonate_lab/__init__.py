@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from resonate_lab.whatif.audit import audit
     from resonate_lab.whatif.fleet import read_fleet
     from resonate_lab.whatif.outage import WhatIf, what_if
+    from resonate_lab.whatif.zones import local_view, to_utc
 
 __version__ = "0.1.0"
 
@@ -26,7 +27,9 @@ _HOME = {
     "ResonateLabError": "resonate_lab.errors",
     "WhatIf": "resonate_lab.whatif",
     "audit": "resonate_lab.whatif",
+    "local_view": "resonate_lab.whatif",
     "read_fleet": "resonate_lab.whatif",
+    "to_utc": "resonate_lab.whatif",
     "what_if": "resonate_lab.whatif",
 }
 _MODULES = ("cron", "engine", "frames", "plots", "widgets")
@@ -42,8 +45,10 @@ __all__ = [
     "cron",
     "engine",
     "frames",
+    "local_view",
     "plots",
     "read_fleet",
+    "to_utc",
     "what_if",
     "widgets",
 ]

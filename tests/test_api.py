@@ -24,8 +24,10 @@ MODULES = {
         "cron",
         "engine",
         "frames",
+        "local_view",
         "plots",
         "read_fleet",
+        "to_utc",
         "what_if",
         "widgets",
     },
@@ -56,7 +58,7 @@ MODULES = {
         "write_csv",
     },
     "resonate_lab.plots": {"STATE_STYLE", "StateStyle", "catch_up_timeline", "timeline_png"},
-    "resonate_lab.whatif": {"WhatIf", "audit", "read_fleet", "what_if"},
+    "resonate_lab.whatif": {"WhatIf", "audit", "local_view", "read_fleet", "to_utc", "what_if"},
     "resonate_lab.widgets": {"CronExplorer", "OutageSimulator"},
 }
 
