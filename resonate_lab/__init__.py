@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from resonate_lab.cron import CronError, CronExpression
     from resonate_lab.engine import Engine
     from resonate_lab.errors import ProtocolError, ResonateLabError
+    from resonate_lab.whatif import policies
     from resonate_lab.whatif.audit import audit
     from resonate_lab.whatif.collisions import collisions
     from resonate_lab.whatif.fleet import read_fleet
@@ -34,6 +35,7 @@ _HOME = {
     "load": "resonate_lab.whatif",
     "local_view": "resonate_lab.whatif",
     "peaks": "resonate_lab.whatif",
+    "policies": "resonate_lab.whatif",
     "read_fleet": "resonate_lab.whatif",
     "spread": "resonate_lab.whatif",
     "to_utc": "resonate_lab.whatif",
@@ -57,6 +59,7 @@ __all__ = [
     "local_view",
     "peaks",
     "plots",
+    "policies",
     "read_fleet",
     "spread",
     "to_utc",

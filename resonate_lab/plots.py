@@ -219,7 +219,7 @@ def policy_bars(comparison: pd.DataFrame, *, ax: Axes | None = None, **kwargs: A
         loc="lower left", bbox_to_anchor=(0, 1), ncols=3, fontsize=8, frameon=False,
         borderaxespad=0.2, handletextpad=0.5, borderpad=0.1,
     )  # fmt: skip
-    ax.set_xlim(0, missed.max())
+    ax.set_xlim(0, missed.max() * 1.004)  # the last edge is drawn whole
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.set_xlabel("missed ticks", fontsize=8.5)
@@ -270,7 +270,7 @@ def _fate_text(row: Any) -> str:
     if pd.isna(row.starts):
         return "not stated"
     if not row.starts:
-        return f"0 of {row.missed:,}"
+        return f"none of {row.missed:,}"
     late = dict.fromkeys(
         format_duration(span // pd.Timedelta(milliseconds=1))
         for span in (row.min_lateness, row.max_lateness)

@@ -29,6 +29,7 @@ MODULES = {
         "local_view",
         "peaks",
         "plots",
+        "policies",
         "read_fleet",
         "spread",
         "to_utc",
@@ -68,6 +69,7 @@ MODULES = {
         "catch_up_timeline",
         "hour_by_day",
         "load_curve",
+        "policy_bars",
         "timeline_png",
     },
     "resonate_lab.whatif": {
@@ -81,11 +83,13 @@ MODULES = {
         "local_view",
         "makers",
         "peaks",
+        "policies",
         "read_fleet",
         "spread",
         "to_utc",
         "what_if",
     },
+    "resonate_lab.whatif.policies": {"SYSTEMS", "VARIANTS", "Policy", "PolicyError", "compare"},
     "resonate_lab.widgets": {"CronExplorer", "OutageSimulator"},
 }
 

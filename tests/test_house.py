@@ -52,6 +52,8 @@ FLOORS = {
     "whatif.audit": 4,
     "whatif.report": 4,
     "whatif.zones": 4,
+    "whatif.systems": 4,
+    "whatif.policies": 4,
     "whatif.load": 4,
     "whatif.collisions": 4,
     "whatif.spread": 4,

@@ -1,5 +1,6 @@
 """Questions about time: what a fleet means, and what an outage does to it."""
 
+from resonate_lab.whatif import policies
 from resonate_lab.whatif.audit import audit
 from resonate_lab.whatif.collisions import Collisions, collisions
 from resonate_lab.whatif.fleet import read_fleet
@@ -19,6 +20,7 @@ __all__ = [
     "local_view",
     "makers",
     "peaks",
+    "policies",
     "read_fleet",
     "spread",
     "to_utc",
