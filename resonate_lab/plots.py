@@ -906,8 +906,9 @@ def _name_weeks(
         if date.day == 1 or not firsts:
             firsts.setdefault(f"{date:%b}" if banded else f"{date:%b\n%Y}", x)
     if shape[1] <= _WEEKS_NAMED:
-        mondays = days[0] + 7 * np.arange(shape[1]) - int((days[0].astype(np.int64) + 3) % 7)
-        labels = [f"{date.day} {date:%b}" for date in mondays.astype(object)]
+        first = int(days[0].astype(np.int64))
+        mondays = first - (first + 3) % 7 + 7 * np.arange(shape[1])
+        labels = [f"{date.day} {date:%b}" for date in mondays.astype("datetime64[D]").tolist()]
         ax.set_xticks(range(shape[1]), labels)
         ax.set_xlabel("week of Monday (UTC)")
     else:

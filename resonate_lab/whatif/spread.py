@@ -7,6 +7,7 @@ nothing else that is drawn: a second run proposes the same, on any machine.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -210,9 +211,7 @@ def spread(
     >>> less.reached, less.moves["proposed"].nunique()
     (True, 3)
     """
-    if bound != int(bound) or bound < 1:
-        raise ValueError(f"bound is {bound!r}, but must be a whole number of ticks, 1 or more")
-    most = _within(within)
+    bound, most = _bound(bound), _within(within)
     before = load(fleet, start, end, freq, dialect=dialect)
     asked, bins = before._answered(), before._bins
     assert bins is not None
@@ -222,7 +221,7 @@ def spread(
             "the calendar: end it earlier"
         )
     may_move = _may_move(asked, keep)
-    ground = _Ground(bins, before.to_numpy().copy(), int(bound), most)
+    ground = _Ground(bins, before.to_numpy().copy(), bound, most)
     moves, complete = ground.settle(asked, may_move, progress)
     expressions = [moves[row][1] if row in moves else e for row, e in enumerate(asked.expressions)]
     table = _moves(asked, moves)
@@ -231,7 +230,7 @@ def spread(
         index=before.index,
         name="ticks",
     )
-    result = Spread(table, before, after, int(bound), most, complete)
+    result = Spread(table, before, after, bound, most, complete)
     after._bins = bins
     after._asked = Asked(result.fleet, expressions, asked.refused)
     return result
@@ -453,6 +452,16 @@ class _Ground:
             self._kept += len(first)
             self._places[key] = place
         return place
+
+
+def _bound(bound: int) -> int:
+    try:
+        ticks = 0 if isinstance(bound, bool | np.bool_) else operator.index(bound)
+    except TypeError:
+        ticks = 0
+    if ticks < 1:
+        raise ValueError(f"bound is {bound!r}, but must be a whole number of ticks, 1 or more")
+    return ticks
 
 
 def _within(within: Duration) -> int:
