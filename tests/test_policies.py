@@ -1,5 +1,6 @@
 """policies: the missed-run rules of many systems, judged by a plain walk and by public cases."""
 
+import json
 import pickle
 from datetime import timedelta
 
@@ -88,6 +89,14 @@ class TestCases:
     def test_w17_kestra_starts_ten_after_five_hours_of_every_half_hour(self):
         down = ("2024-03-01 00:10", "2024-03-01 05:10")
         assert starts("Kestra", "*/30 * * * *", down) == 10
+
+    def test_every_row_about_time_has_a_test(self, root):
+        lines = (root / "tests" / "data" / "cases.jsonl").read_text(encoding="utf-8").splitlines()
+        wanted = {row["id"] for row in map(json.loads, lines) if row["dialect"] == "whatif"}
+        files = [root / "tests" / f"test_{name}.py" for name in ("policies", "localtime")]
+        source = "".join(path.read_text(encoding="utf-8") for path in files)
+        assert len(wanted) == 14
+        assert [name for name in sorted(wanted) if f"def test_{name.lower()}_" not in source] == []
 
 
 class TestSystems:

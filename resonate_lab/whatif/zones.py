@@ -24,6 +24,7 @@ from resonate_lab.cron.localtime import (
     offset_text,
     stretches,
     utc_pieces,
+    zone_named,
 )
 from resonate_lab.frames import TEXT
 from resonate_lab.instants import datetime_index
@@ -190,7 +191,7 @@ def local_view(expr: str | CronExpression, zone: str, year: int) -> pd.DataFrame
     for place, name in ((1, "first"), (2, "last")):
         values = pd.Series([end[place] for end in ends], dtype="Int64")
         stamps = pd.to_datetime(values, unit="ms", utc=True).astype("datetime64[ms, UTC]")
-        frame[name] = stamps.dt.tz_convert(zone)
+        frame[name] = stamps.dt.tz_convert(zone_named(zone))
     frame["note"] = pd.Series(["; ".join(piece.notes) for piece, _, _ in rows], dtype=TEXT)
     frame.attrs.update(expr=cron.text, zone=zone, year=year)
     return frame
