@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import bench_cron
+import bench_load
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -29,6 +30,7 @@ def main() -> int:
     console = Console(width=None if sys.stdout.isatty() else 120)
     with console.status("measuring") if sys.stdout.isatty() else Console(quiet=True).status(""):
         rows.extend(bench_cron.rows())
+        rows.extend(bench_load.rows())
     machine = machine_facts()
     console.print(table(rows))
     console.print(", ".join(f"{k} {v}" for k, v in machine.items()), highlight=False)
@@ -43,7 +45,10 @@ def main() -> int:
 
 def table(rows: list[bench_cron.Row]) -> Table:
     """Return the rows as a table for the terminal."""
-    out = Table(title="the cron core and its peers, one run, one core (medians)", box=SIMPLE)
+    out = Table(
+        title="the cron core, a fleet's load and their peers, one run, one core (medians)",
+        box=SIMPLE,
+    )
     out.add_column("what", no_wrap=True)
     out.add_column("ours", justify="right")
     out.add_column("unit")
