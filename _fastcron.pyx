@@ -520,6 +520,109 @@ cdef int64_t fill(const Compiled* c, int64_t t, int64_t* out, int64_t room) noex
     return n
 
 
+cdef inline int64_t whole_unit(int64_t origin_ms, int64_t width_ms) noexcept nogil:
+    """Longest of day, hour, minute, second (in s) that no edge of a bin cuts apart.
+
+    Ticks are whole seconds, so an edge within a second cuts none.
+    """
+    if origin_ms % (DAY * 1000) == 0 and width_ms % (DAY * 1000) == 0:
+        return DAY
+    if origin_ms % 3600000 == 0 and width_ms % 3600000 == 0:
+        return 3600
+    if origin_ms % 60000 == 0 and width_ms % 60000 == 0:
+        return 60
+    return 1
+
+
+cdef int64_t tally(
+    const Compiled* c, int64_t first, int64_t last,
+    int64_t origin_ms, int64_t width_ms, int64_t weight, int64_t* out
+) noexcept nogil:
+    """Add the ticks of the closed window [first, last] of seconds to bins; how many.
+
+    All ticks of a unit that no edge cuts fall into one bin, and a product of bit counts
+    tells how many they are: a minute or an hour is one addition, a day too.
+    """
+    cdef:
+        int64_t unit = whole_unit(origin_ms, width_ms), head, tail, base, t, n = 0, part, bin = 0
+        int64_t bin_end = 0                 # ms; ticks ascend, so one division a bin is enough
+        int64_t[60] seconds
+        int64_t[60] minutes
+        int64_t[24] hours
+        int32_t[1440] units                 # of the day, counted in `unit` (minutes under 60)
+        int i, j, k = 0, per_unit = c.per_day, per_minute = 1
+        int n_hours = expand(c.bits[HOUR], 1, hours), n_minutes
+        int listed, month
+        uint32_t days
+    if last >= END:
+        last = END - 1
+    if first > last:
+        return 0
+    head = (first + unit - 1) // unit * unit
+    tail = (last + 1) // unit * unit
+    if head > tail:                         # within one unit
+        n = count(c, first, last)
+        out[(first * 1000 - origin_ms) // width_ms] += n * weight
+        return n
+    if first < head:
+        n = count(c, first, head - 1)
+        out[(first * 1000 - origin_ms) // width_ms] += n * weight
+    if tail <= last:
+        part = count(c, tail, last)
+        out[(tail * 1000 - origin_ms) // width_ms] += part * weight
+        n += part
+    if head == tail:
+        return n
+    # The units of a day that have ticks: the same on every day of the window.
+    seconds[0] = 0
+    if unit == DAY:
+        units[0], k = 0, 1
+    elif unit == 3600:
+        per_unit = c.per_day // n_hours
+        for k in range(n_hours):
+            units[k] = <int32_t> hours[k]
+        k = n_hours
+    else:
+        n_minutes = expand(c.bits[MINUTE], 1, minutes)
+        for i in range(n_hours):
+            for j in range(n_minutes):
+                units[k] = <int32_t> (hours[i] * 60 + minutes[j])
+                k += 1
+        per_unit = BIT_COUNT(c.bits[SECOND])
+        if unit == 1:
+            per_unit, per_minute = 1, expand(c.bits[SECOND], 1, seconds)
+    month = month_of(<int32_t> (head // DAY))
+    listed = month_from(c, month)
+    while listed < MONTHS and <int64_t> month_start[listed] * DAY < tail:
+        days = c.days[month_shape[listed]]
+        if listed == month:
+            days &= 0xFFFFFFFFu << (head // DAY - month_start[month])
+        while days:
+            base = <int64_t> (month_start[listed] + LOWEST_BIT(days)) * DAY
+            days &= days - 1
+            if base >= tail:
+                break
+            if width_ms == unit * 1000 and unit > 1 and base >= head and base + DAY <= tail:
+                # A whole day of bins of one unit each: the bin's number is the unit's.
+                bin = base // unit - origin_ms // width_ms
+                for i in range(k):
+                    out[bin + units[i]] += per_unit * weight
+                n += <int64_t> k * per_unit
+                continue
+            for i in range(k):
+                for j in range(per_minute):
+                    t = base + units[i] * (60 if unit == 1 else unit) + seconds[j]
+                    if t < head or t >= tail:
+                        continue
+                    if t * 1000 >= bin_end:
+                        bin = (t * 1000 - origin_ms) // width_ms
+                        bin_end = origin_ms + (bin + 1) * width_ms
+                    out[bin] += per_unit * weight
+                    n += per_unit
+        listed = month_from(c, listed + 1) if listed + 1 < MONTHS else MONTHS
+    return n
+
+
 # --- 2c. The readers of the two grammars -------------------------------------------------
 
 cdef enum Trouble:
@@ -1360,6 +1463,46 @@ cdef inline int64_t instant(object value, str name) except? -2:
     return ms
 
 
+cdef int64_t whole(object value, str name, int64_t lowest, int64_t highest) except? -2:
+    """An int in [lowest, highest], or the error that says so."""
+    cdef int overflow = 0
+    cdef int64_t n
+    try:
+        # As for an instant: numpy's integers pass, floats and bools do not.
+        if PyBool_Check(value) or type(value).__name__ in ("bool_", "bool"):
+            raise TypeError
+        value = PyNumber_Index(value)
+    except TypeError:
+        raise TypeError(
+            f"{name} is {brief(value)}; give an int from {lowest} to {highest}"
+        ) from None
+    n = PyLong_AsLongLongAndOverflow(value, &overflow)
+    if overflow or n < lowest or n > highest:
+        given = f"of {value.bit_length()} bits" if overflow else value
+        raise ValueError(f"{name} is {given}; give an int from {lowest} to {highest}")
+    return n
+
+
+cdef int open_ticks(object out, Py_buffer* view) except -1:
+    """Open a buffer of int64 for writing, or raise; the caller releases it."""
+    try:
+        PyObject_GetBuffer(out, view, PyBUF_CONTIG | PyBUF_FORMAT)
+    except (TypeError, ValueError, BufferError) as err:
+        raise TypeError(
+            f"out is a {type(out).__name__} that cannot be filled ({str(err).rstrip('.')}); "
+            "give a writable contiguous buffer of int64, such as a numpy array"
+        ) from None
+    kind = "B" if view.format == NULL else view.format.decode()
+    askew = view.len > 0 and <size_t> view.buf % 8 != 0
+    if view.itemsize != 8 or kind not in ("q", "l") or askew:
+        PyBuffer_Release(view)
+        raise TypeError(
+            f"out is a {type(out).__name__} with items of format {kind!r}; "
+            "give a writable contiguous buffer of int64, such as a numpy array"
+        )
+    return 0
+
+
 cdef class Cron:
     """A compiled cron expression; immutable, and equal where text and dialect are.
 
@@ -1633,24 +1776,80 @@ cdef class Cron:
         cdef:
             int64_t t = instant(after_ms, "after_ms"), n
             Py_buffer view
+        open_ticks(out, &view)
         try:
-            PyObject_GetBuffer(out, &view, PyBUF_CONTIG | PyBUF_FORMAT)
-        except (TypeError, ValueError, BufferError) as err:
-            raise TypeError(
-                f"out is a {type(out).__name__} that cannot be filled ({str(err).rstrip('.')}); "
-                "give a writable contiguous buffer of int64, such as a numpy array"
-            ) from None
-        try:
-            kind = "B" if view.format == NULL else view.format.decode()
-            askew = view.len > 0 and <size_t> view.buf % 8 != 0
-            if view.itemsize != 8 or kind not in ("q", "l") or askew:
-                raise TypeError(
-                    f"out is a {type(out).__name__} with items of format {kind!r}; "
-                    "give a writable contiguous buffer of int64, such as a numpy array"
-                )
             with nogil:
                 t = start_of_search(&self.form, (t + 1000) // 1000)
                 n = fill(&self.form, t, <int64_t*> view.buf, view.len // 8)
+        finally:
+            PyBuffer_Release(&view)
+        return n
+
+    def tally_ms(self, start_ms, end_ms, out, origin_ms, width_ms, weight=1):
+        """Add the ticks of the closed window [start_ms, end_ms] to bins; return how many.
+
+        Bin i begins at ``origin_ms + i * width_ms``, and ``out[i]`` grows by `weight` for
+        each tick in it.
+
+        Parameters
+        ----------
+        start_ms, end_ms : int
+            instants, ms since the Unix epoch, UTC
+        out : writable contiguous buffer of int64, such as a numpy array
+            one item a bin; bins beyond the window stay as they are
+        origin_ms : int
+            instant at which the first bin begins, start_ms or earlier
+        width_ms : int
+            length of a bin, ms
+        weight : int
+            what a tick adds, from 0 to 2147483647
+
+        Returns
+        -------
+        int
+            number of ticks in the window, as `count_ms` has it
+
+        Raises
+        ------
+        ValueError
+            end_ms lies before start_ms, origin_ms after it, or out is too short
+        TypeError
+            out is no such buffer
+
+        Notes
+        -----
+        Where every bin holds whole minutes, hours or days, their ticks are counted, not
+        listed: O(minutes, hours or days with a tick). The GIL is released.
+        """
+        cdef:
+            int64_t start = instant(start_ms, "start_ms"), end = instant(end_ms, "end_ms")
+            int64_t origin = instant(origin_ms, "origin_ms"), n
+            int64_t width = whole(width_ms, "width_ms", 1, MAX_INSTANT)
+            int64_t each = whole(weight, "weight", 0, 0x7FFFFFFF)
+            Py_buffer view
+        if end < start:
+            raise ValueError(
+                f"end_ms {end} lies before start_ms {start}; give the earlier instant first"
+            )
+        if origin > start:
+            raise ValueError(
+                f"origin_ms {origin} lies after start_ms {start}; give an origin at or before it"
+            )
+        open_ticks(out, &view)
+        try:
+            n = (end - origin) // width + 1
+            if n > view.len // 8:
+                raise ValueError(
+                    f"out has {view.len // 8} items, and the window reaches into {n} bins; "
+                    "give one item a bin"
+                )
+            if end < 0:
+                return 0
+            with nogil:
+                n = start_of_search(&self.form, (start + 999) // 1000)
+                n = tally(
+                    &self.form, n, end // 1000, origin, width, each, <int64_t*> view.buf
+                )
         finally:
             PyBuffer_Release(&view)
         return n

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import bench_cron
 import bench_engine
+import bench_load
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -32,10 +33,13 @@ def main() -> int:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     console = Console(width=None if sys.stdout.isatty() else 120)
     with console.status("measuring") if sys.stdout.isatty() else Console(quiet=True).status(""):
-        cron, engine = list(bench_cron.rows()), list(bench_engine.rows())
+        cron, load = list(bench_cron.rows()), list(bench_load.rows())
+        engine = list(bench_engine.rows())
     machine = machine_facts()
-    rows = cron + engine
-    console.print(table("the cron core and its peers, one run, one core (medians)", cron, RIVALS))
+    rows = cron + load + engine
+    title = "the cron core and its peers, one run, one core (medians; ratios of the fastest rounds)"
+    console.print(table(title, cron, RIVALS))
+    console.print(table("the load of a fleet (medians)", load, {}))
     console.print(table("the engine at scale, a process a figure (medians)", engine, MODEL))
     console.print("reference model: quoted from those who observed it, not measured here")
     console.print(", ".join(f"{k} {v}" for k, v in machine.items()), highlight=False)

@@ -12,9 +12,14 @@ if TYPE_CHECKING:
     from resonate_lab.cron import CronError, CronExpression
     from resonate_lab.engine import Engine
     from resonate_lab.errors import ProtocolError, ResonateLabError
+    from resonate_lab.whatif import policies
     from resonate_lab.whatif.audit import audit
+    from resonate_lab.whatif.collisions import collisions
     from resonate_lab.whatif.fleet import read_fleet
+    from resonate_lab.whatif.load import load, peaks
     from resonate_lab.whatif.outage import WhatIf, what_if
+    from resonate_lab.whatif.spread import spread
+    from resonate_lab.whatif.zones import local_view, to_utc
 
 __version__ = "0.1.0"
 
@@ -26,7 +31,14 @@ _HOME = {
     "ResonateLabError": "resonate_lab.errors",
     "WhatIf": "resonate_lab.whatif",
     "audit": "resonate_lab.whatif",
+    "collisions": "resonate_lab.whatif",
+    "load": "resonate_lab.whatif",
+    "local_view": "resonate_lab.whatif",
+    "peaks": "resonate_lab.whatif",
+    "policies": "resonate_lab.whatif",
     "read_fleet": "resonate_lab.whatif",
+    "spread": "resonate_lab.whatif",
+    "to_utc": "resonate_lab.whatif",
     "what_if": "resonate_lab.whatif",
 }
 _MODULES = ("cron", "engine", "frames", "plots", "widgets")
@@ -39,11 +51,18 @@ __all__ = [
     "ResonateLabError",
     "WhatIf",
     "audit",
+    "collisions",
     "cron",
     "engine",
     "frames",
+    "load",
+    "local_view",
+    "peaks",
     "plots",
+    "policies",
     "read_fleet",
+    "spread",
+    "to_utc",
     "what_if",
     "widgets",
 ]

@@ -64,7 +64,10 @@ def exercise(cron: Cron, rng: random.Random) -> int:
         cron.next_ms(out[n - 2]) != out[n - 1] or cron.prev_ms(out[n - 1]) != out[n - 2]
     )
     wrong += before is not None and not cron.matches_ms(before)
-    wrong += cron.count_ms(start, end) < 0
+    width = (end - start) // 500 + rng.choice((1, 1000, 60_000, 3_600_000))
+    bins = array.array("q", bytes(8 * ((end - start) // width + 1)))
+    wrong += cron.tally_ms(start, end, bins, start, width) != sum(bins)
+    wrong += sum(bins) != cron.count_ms(start, end)
     wrong += len(cron.field_texts) != 7 or type(cron)(*cron.__reduce__()[1]) != cron
     wrong += not all((cron.seconds, cron.minutes, cron.hours, cron.days_of_month, cron.months))
     return int(wrong) + (not cron.days_of_week) + (not cron.years) + (hash(cron) != hash(cron))

@@ -8,6 +8,7 @@ import pickle
 import re
 import sys
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import fuzz_fastcron
 import oracle
@@ -926,6 +927,119 @@ class TestFillBuffers:
         assert Cron("* * * * *").fill_ms(0, array.array("q")) == 0
 
 
+def tallied(cron, start, end, origin, width, weight=1):
+    out = array.array("q", bytes(8 * ((end - origin) // width + 1)))
+    n = cron.tally_ms(start, end, out, origin, width, weight)
+    return n, out.tolist()
+
+
+class TestTally:
+    """The bins of `tally_ms`, held against the ticks one by one."""
+
+    # Edges on days, hours, minutes, seconds, between seconds, and widths that divide nothing.
+    WIDTHS = (
+        *(DAY, 7 * DAY, 3_600_000, 5_400_000, 60_000, 420_000, 1000, 7000, 90_000),
+        *(1500, 999, 86_399_000),
+    )
+
+    @each_dialect
+    @settings(max_examples=120 * SCALE)
+    @given(
+        data=st.data(),
+        at=instants,
+        width=st.sampled_from(WIDTHS),
+        back=st.sampled_from([0, 0, 1, 999, 1000, 60_000, 3_599_000, DAY]),
+        aligned=st.booleans(),
+        weight=st.sampled_from([0, 1, 3, 2**31 - 1]),
+    )
+    def test_each_bin_holds_its_ticks(self, dialect, data, at, width, back, aligned, weight):
+        cron = Cron(data.draw(texts(dialect)), dialect)
+        near = cron.next_ms(at)
+        start = max(at if near is None else near - data.draw(st.integers(0, 2 * DAY)), -1)
+        days = data.draw(st.sampled_from([0.01, 0.6, 1, 3, 40]))
+        bins = data.draw(st.integers(0, 3000))
+        end = min(start + int(days * DAY), start + bins * width, END_MS)
+        origin = max(start - back, -1)
+        if aligned and start >= 0:
+            origin = start // width * width
+        out = array.array("q", bytes(8 * cron.count_ms(start, end)))
+        ticks = out[: cron.fill_ms(start - 1 if start > -1 else -1, out)]
+        expected = [0] * ((end - origin) // width + 1)
+        for tick in ticks:
+            expected[(tick - origin) // width] += weight
+        assert tallied(cron, start, end, origin, width, weight) == (len(ticks), expected)
+
+    @pytest.mark.parametrize("width", WIDTHS)
+    def test_every_second_fills_every_bin(self, width):
+        start, end = NOW + 1, NOW + 2 * DAY + 43_210_999
+        n, bins = tallied(Cron("* * * * * *"), start, end, NOW, width)
+        assert sum(bins) == n == 2 * 86_400 + 43_210
+        edges = [NOW + i * width for i in range(len(bins) + 1)]
+        expected = [-(-high // 1000) - -(-low // 1000) for low, high in pairwise(edges)]
+        assert bins[1:-1] == expected[1:-1]
+
+    def test_tallies_of_several_expressions_add_up_in_one_buffer(self):
+        out = array.array("q", [0] * 24)
+        for text, weight in (("0 * * * *", 2), ("*/15 9 * * *", 10)):
+            Cron(text).tally_ms(NOW, NOW + DAY - 1, out, NOW, 3_600_000, weight)
+        assert out.tolist() == [2] * 9 + [42] + [2] * 14
+
+    @each_dialect
+    @given(data=st.data(), start=instants)
+    def test_bins_beyond_the_window_stay_as_they_are(self, dialect, data, start):
+        cron = Cron(data.draw(texts(dialect)), dialect)
+        end = min(start + 10 * 60_000, END_MS)
+        origin = max(start - 2 * 60_000, -1)
+        out = array.array("q", [-7] * 16)
+        n = cron.tally_ms(start, end, out, origin, 60_000)
+        first, last = (start - origin) // 60_000, (end - origin) // 60_000
+        assert out[:first].tolist() == [-7] * first
+        assert out[last + 1 :].tolist() == [-7] * (15 - last)
+        assert sum(out) == n - 7 * 16
+
+    def test_a_window_before_the_first_second_has_no_tick(self):
+        assert tallied(Cron("* * * * * *"), -1, -1, -1, 1000) == (0, [0])
+
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"end_ms": NOW - 1}, "before start_ms"),
+            ({"origin_ms": NOW + 1}, "origin_ms .* after start_ms"),
+            ({"out": array.array("q", [0] * 59)}, "out has 59 items.* 60 bins"),
+            ({"width_ms": 0}, "width_ms is 0; give an int from 1 to"),
+            ({"width_ms": 2**70}, "width_ms is of 71 bits"),
+            ({"weight": -1}, "weight is -1; give an int from 0 to 2147483647"),
+            ({"weight": 2**31}, "weight is 2147483648"),
+            ({"start_ms": -2}, "start_ms -2 is outside the calendar"),
+        ],
+    )
+    def test_what_cannot_be_is_refused_and_the_buffer_untouched(self, change, message):
+        out = change.get("out", array.array("q", [0] * 60))
+        given = {
+            "start_ms": NOW,
+            "end_ms": NOW + 3_599_999,
+            "out": out,
+            "origin_ms": NOW,
+            "width_ms": 60_000,
+        } | change
+        with pytest.raises(ValueError, match=message):
+            Cron("* * * * *").tally_ms(**given)
+        assert not any(out)
+
+    @pytest.mark.parametrize("name", ["start_ms", "end_ms", "origin_ms", "width_ms", "weight"])
+    @pytest.mark.parametrize("value", [None, True, 1.0, "1"], ids=repr)
+    def test_what_is_no_int_is_a_type_error(self, name, value):
+        given = {"start_ms": 0, "end_ms": 999, "origin_ms": 0, "width_ms": 1000, "weight": 1}
+        given[name] = value
+        with pytest.raises(TypeError, match=f"{name} is .*; give an int"):
+            Cron("* * * * *").tally_ms(out=array.array("q", [0]), **given)
+
+    @pytest.mark.parametrize("out", [None, bytearray(16), array.array("i", [0] * 8)], ids=repr)
+    def test_what_is_no_buffer_of_int64_is_refused(self, out):
+        with pytest.raises(TypeError, match="give a writable contiguous buffer of int64"):
+            Cron("* * * * *").tally_ms(0, 999, out, 0, 1000)
+
+
 class TestObject:
     @given(data=st.data(), dialect=st.sampled_from(DIALECTS))
     def test_copies_are_equal_and_hash_alike(self, data, dialect):
@@ -1032,7 +1146,7 @@ class TestFace:
                 assert not callable(member)
                 continue
             embedded = inspect.getdoc(member).splitlines()[0]
-            parameters = re.findall(r"\w+(?=[,)=:])", embedded.partition("(")[2])
+            parameters = re.findall(r"(?<!=)\b\w+(?=[,)=:])", embedded.partition("(")[2])
             assert parameters == [a.arg for a in node.args.args], embedded
 
     def test_every_public_member_says_what_it_returns(self):

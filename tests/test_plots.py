@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from resonate_lab import plots
 from resonate_lab.errors import FrameError
-from resonate_lab.whatif import what_if
+from resonate_lab.whatif import load, what_if
 
 DOWN = ("2024-01-01 00:10", "2024-01-01 06:10")
 TAGS = {"resonate:target": "poll://any@x"}
@@ -222,3 +222,165 @@ class TestPng:
 
     def test_nothing_missed_is_a_picture_too(self):
         assert plots.timeline_png(asked().ticks.head(0)).startswith(b"\x89PNG")
+
+
+def a_load(freq="1min", start="2024-01-01", end="2024-01-31 23:59:59", cron="*/20 9 * * MON-FRI"):
+    fleet = pd.DataFrame({"id": ["a", "b"], "cron": [cron, "0 0 * * *"]})
+    return load(fleet, start, end, freq)
+
+
+LOAD_PLOTS = [plots.hour_by_day, plots.calendar, plots.load_curve]
+
+
+class TestEveryPictureOfALoad:
+    @pytest.mark.parametrize("plot", LOAD_PLOTS)
+    def test_draws_on_the_given_axes_or_new_ones_and_shows_nothing(self, plot, monkeypatch):
+        monkeypatch.setattr(plt, "show", lambda: pytest.fail("shown"))
+        before = dict(mpl.rcParams)
+        ax = Figure().subplots()
+        assert plot(a_load(), ax=ax) is ax
+        assert plot(a_load()).figure is not ax.figure
+        assert dict(mpl.rcParams) == before
+
+    @pytest.mark.parametrize("plot", LOAD_PLOTS)
+    def test_says_utc_and_counts_with_separators(self, plot):
+        ax = plot(a_load(cron="* * * * * *"), ax=Figure().subplots())
+        assert "UTC" in ax.get_xlabel() + ax.get_ylabel()
+        assert ax.get_title(loc="left").startswith("2,678,431 ticks; busiest")
+
+    @pytest.mark.parametrize("plot", LOAD_PLOTS)
+    def test_is_the_same_from_another_zone_and_from_a_plain_series(self, plot):
+        one = a_load()
+        two = pd.Series(one.to_numpy(), one.index.tz_convert("America/New_York"))
+        first, second = (plot(each, ax=Figure().subplots()) for each in (one, two))
+        assert first.get_title(loc="left") == second.get_title(loc="left")
+        for mine, theirs in zip(first.lines, second.lines, strict=True):
+            np.testing.assert_array_equal(mine.get_xydata(), theirs.get_xydata())
+
+    @pytest.mark.parametrize("plot", LOAD_PLOTS)
+    @pytest.mark.parametrize(
+        "given",
+        [
+            pd.Series([1, 2]),
+            pd.Series([1], pd.DatetimeIndex(["2024-01-01"])),
+            pd.DataFrame({"ticks": [1]}),
+        ],
+    )
+    def test_refuses_what_is_no_load(self, plot, given):
+        with pytest.raises(FrameError, match=r"tz-aware DatetimeIndex.*make it with load\(\)"):
+            plot(given)
+
+    @pytest.mark.parametrize("plot", LOAD_PLOTS)
+    def test_draws_no_bin_one_bin_and_no_tick_at_all(self, plot):
+        empty = a_load(cron="0 0 1 1 *")
+        for given in (empty.head(0), empty.head(1), empty.head(500) * 0):
+            figure = Figure()
+            plot(given, ax=figure.subplots())
+            figure.savefig(io.BytesIO(), format="png")
+        assert texts(plot(empty.head(0), ax=Figure().subplots())) == ["the load has no bin"]
+
+
+class TestHourByDay:
+    def mesh(self, *args, **kwargs):
+        (mesh,) = plots.hour_by_day(*args, ax=Figure().subplots(), **kwargs).collections
+        return mesh.get_array()
+
+    def test_a_cell_is_the_sum_of_its_hour(self):
+        grid = self.mesh(a_load())
+        assert grid.shape == (24, 31)
+        assert grid[9].tolist()[:7] == [3, 3, 3, 3, 3, 0, 0]  # a Monday first
+        assert grid[0].tolist() == [1] * 31
+        assert grid.sum() == a_load().sum()
+
+    def test_or_its_busiest_bin(self):
+        grid = self.mesh(a_load(), show="peak")
+        assert grid[9, 0] == grid[0, 0] == 1
+
+    def test_hours_outside_the_window_are_no_zeros(self):
+        grid = self.mesh(a_load(start="2024-01-01 05:30", end="2024-01-02 03:00"))
+        assert grid.mask[:5, 0].all()
+        assert grid.mask[4:, 1].all()
+        assert grid.count() == 23
+
+    def test_the_busiest_cells_are_framed_where_they_are_few(self):
+        few = plots.hour_by_day(a_load(end="2024-01-02"), ax=Figure().subplots())
+        many = plots.hour_by_day(a_load(), ax=Figure().subplots())
+        assert len(few.patches) == 2
+        assert not many.patches
+        assert "3 (2024-01-01 09:00:00Z and 22 more)" in many.get_title(loc="left")
+
+    def test_colours_begin_at_nothing_unless_all_hours_are_alike(self):
+        def least(cron):
+            ax = plots.hour_by_day(a_load(cron=cron), ax=Figure().subplots())
+            return ax.collections[0].get_clim()[0]
+
+        assert least("0 9 * * *") == 0
+        assert least("* * * * *") == pytest.approx(0.9 * 61)
+
+    def test_bins_longer_than_an_hour_are_refused_with_what_to_do(self):
+        with pytest.raises(FrameError, match=r"bins of 1 d, too long.*freq='1h'"):
+            plots.hour_by_day(a_load("1D"))
+
+    def test_an_unknown_measure_is_refused(self):
+        with pytest.raises(ValueError, match="show is 'mean'"):
+            plots.hour_by_day(a_load(), show="mean")
+
+
+class TestCalendar:
+    def test_a_cell_is_a_day_and_a_column_a_week_from_monday(self):
+        ax = plots.calendar(a_load(), ax=Figure().subplots())
+        grid = ax.collections[0].get_array()
+        assert grid.shape == (7, 5)
+        assert grid[:, 0].tolist() == [4, 4, 4, 4, 4, 1, 1]
+        assert grid[3:, 4].mask.all()  # the month ends on a Wednesday
+        assert [label.get_text() for label in ax.get_yticklabels()][:2] == ["Mon", "Tue"]
+
+    def test_few_weeks_have_their_numbers_in_the_cells(self):
+        shown = texts(plots.calendar(a_load(cron="* * * * * *"), ax=Figure().subplots()))
+        assert {"Jan 1", "31", "86,401"} <= set(shown)
+        assert not texts(plots.calendar(a_load("1D", end="2024-12-31"), ax=Figure().subplots()))
+
+    def test_months_are_parted_by_lines(self):
+        def lines(ax):
+            (found,) = (c for c in ax.collections if isinstance(c, LineCollection))
+            return len(found.get_segments())
+
+        assert lines(plots.calendar(a_load(), ax=Figure().subplots())) == 0
+        # 1 February 2024 is a Thursday: one step across, four and three down.
+        both = a_load("1D", end="2024-02-29")
+        assert lines(plots.calendar(both, ax=Figure().subplots())) == 8
+
+    def test_several_years_are_bands(self):
+        ax = plots.calendar(a_load("1D", "2023-07-01", "2025-03-01"), ax=Figure().subplots())
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["2023", "2024", "2025"]
+        grid = ax.collections[0].get_array()
+        assert grid.shape == (23, 53)
+        assert grid.count() == 610
+        months = [label.get_text() for label in ax.get_xticklabels()]
+        assert sorted(months) == sorted(pd.date_range("2024", periods=12, freq="MS").strftime("%b"))
+
+    def test_bins_longer_than_a_day_are_refused(self):
+        with pytest.raises(FrameError, match=r"bins of 7 d.*freq='1D'"):
+            plots.calendar(a_load("7D"))
+
+
+class TestLoadCurve:
+    def test_no_peak_is_lost_where_bins_share_a_point(self):
+        found = a_load(cron="0 9 10 * *") * 50
+        (line,) = plots.load_curve(found, ax=Figure().subplots()).lines
+        assert len(line.get_xdata()) < 1000
+        assert line.get_ydata().max() == 50
+
+    def test_a_short_load_is_drawn_bin_by_bin_to_its_end(self):
+        found = a_load(end="2024-01-01 00:09:59")
+        (line,) = plots.load_curve(found, ax=Figure().subplots()).lines
+        assert line.get_ydata().tolist() == [1, *[0] * 10]
+        assert line.get_xdata()[-1] - line.get_xdata()[0] == pytest.approx(10 / 1440)
+
+    def test_several_have_names_peaks_and_a_bound(self):
+        ax = plots.load_curve(
+            {"before": a_load() * 2, "after": a_load()}, bound=1500, ax=Figure().subplots()
+        )
+        labels = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert labels == ["before: peak 2", "after: peak 1", "bound 1,500"]
+        assert "highest of each 1 h" in ax.get_ylabel()

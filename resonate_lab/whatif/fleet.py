@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -26,7 +26,14 @@ from resonate_lab.whatif.sources import CRON_NAMES, MAX_BYTES, Source, Table, na
 if TYPE_CHECKING:
     from resonate_lab.instants import Duration
 
-__all__ = ["MAX_BYTES", "MAX_TIMEOUT_MS", "Source", "compile_fleet", "read_fleet"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_TIMEOUT_MS",
+    "Source",
+    "compile_fleet",
+    "read_fleet",
+    "refused_rows",
+]
 
 MAX_TIMEOUT_MS = 2**63 - 1 - EPOCH_END_MS
 """Longest promise timeout: with any supported tick it still makes an int64 instant."""
@@ -148,6 +155,27 @@ def compile_fleet(
             known[key] = compiled(*key)
         results.append(known[key])
     return [expression for expression, _ in results], [reason for _, reason in results]
+
+
+def refused_rows(fleet: pd.DataFrame, reasons: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of a fleet that have a reason to be refused.
+
+    Returns
+    -------
+    DataFrame
+        one row each, in the fleet's order: ``schedule_id``, ``cron`` (str), ``line``
+        (int64; of the file, else the row's number from 1) and ``reason`` (str)
+    """
+    at_fault = np.flatnonzero([bool(why) for why in reasons])
+    lines = fleet["line"] if "line" in fleet else pd.Series(np.arange(1, len(fleet) + 1))
+    return pd.DataFrame(
+        {
+            "schedule_id": fleet["id"].iloc[at_fault].array,
+            "cron": fleet["cron"].iloc[at_fault].array,
+            "line": lines.iloc[at_fault].to_numpy(),
+            "reason": pd.Series([why for why in reasons if why], dtype=str),
+        }
+    )
 
 
 def _tidy(table: Table) -> pd.DataFrame:

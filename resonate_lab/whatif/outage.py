@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from resonate_lab.instants import Duration, Instant
 
-__all__ = ["DEFAULT_PROMISE_ID", "DEFAULT_TAGS", "MAX_TICKS", "WhatIf", "what_if"]
+__all__ = ["DEFAULT_PROMISE_ID", "DEFAULT_TAGS", "MAX_TICKS", "WhatIf", "outage_window", "what_if"]
 
 DEFAULT_PROMISE_ID = "{{.id}}-{{.timestamp}}"
 """Promise-id template of a schedule whose fleet names none."""
@@ -361,7 +361,7 @@ def what_if(
     >>> w.counters["missed"], w.counters["dispatched"], w.counters["expired"]
     (12, 6, 6)
     """
-    start, up = _window(down)
+    start, up = outage_window(down)
     rules = _rules(profile)
     given = _completed(read_fleet(fleet), duration_ms(promise_timeout, "promise_timeout"))
     expressions, reasons = compile_fleet(given, rules.dialect)
@@ -384,7 +384,16 @@ def _counted(n: int, word: str) -> str:
     return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
 
 
-def _window(down: tuple[Instant, Instant]) -> tuple[int, int]:
+def outage_window(down: tuple[Instant, Instant]) -> tuple[int, int]:
+    """Return the start and the end of an outage, ms since the Unix epoch, UTC.
+
+    Raises
+    ------
+    WindowError
+        it ends before it starts, or leaves 1970-2100
+    InstantError, TypeError
+        it is no pair of instants
+    """
     if isinstance(down, str) or not isinstance(down, Sequence) or len(down) != 2:
         raise TypeError(
             f"down is {down!r}, but it must be the pair (start, up), such as "

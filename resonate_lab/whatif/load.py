@@ -1,0 +1,423 @@
+"""The load of a fleet: how many ticks fall into each minute, and who makes the peaks.
+
+Nothing is enumerated. Equal expressions are one, with a weight, and the core adds the ticks
+of each to the bins by counting bits, so a month of a hundred thousand schedules takes a
+fraction of a second and the memory of its bins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from pandas.tseries.frequencies import to_offset
+
+from resonate_lab.cron import CronExpression
+from resonate_lab.errors import DurationError, FrameError, WindowError
+from resonate_lab.instants import (
+    EPOCH_END_MS,
+    datetime_index,
+    format_duration,
+    format_instant,
+    instant_ms,
+)
+from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
+
+if TYPE_CHECKING:
+    from pandas.tseries.offsets import BaseOffset
+
+    from resonate_lab.instants import Instant
+
+    Frequency = str | timedelta | np.timedelta64 | BaseOffset
+
+__all__ = [
+    "MAX_BINS",
+    "Asked",
+    "Bins",
+    "Load",
+    "ask",
+    "bin_ms",
+    "load",
+    "makers",
+    "peaks",
+    "tallied",
+    "window_ms",
+]
+
+MAX_BINS = 10_000_000
+"""Most bins that one load may have: 80 MB, and as much again for their instants."""
+
+Ints = npt.NDArray[np.int64]
+Progress = Callable[[Iterable[int]], Iterable[int]]
+
+
+class Bins(NamedTuple):
+    """The bins of a closed window, in ms: bin i begins at ``origin + i * width``.
+
+    Their edges are multiples of the width since the Unix epoch, whatever the window, so
+    that loads of two windows can be laid beside one another.
+    """
+
+    start: int
+    end: int
+    width: int
+
+    @property
+    def origin(self) -> int:
+        """Instant at which the first bin begins, ms."""
+        return self.start // self.width * self.width
+
+    @property
+    def size(self) -> int:
+        """How many bins the window reaches into."""
+        return (self.end - self.origin) // self.width + 1
+
+    def begins(self) -> pd.DatetimeIndex:
+        """Return the instants at which the bins begin, UTC, with their frequency."""
+        return pd.date_range(
+            pd.Timestamp(self.origin, unit="ms"),
+            periods=self.size,
+            freq=pd.Timedelta(self.width, unit="ms"),
+            tz="UTC",
+            unit="ms",
+            name="start",
+        )
+
+
+class Asked(NamedTuple):
+    """Whose load it is: the accepted schedules with their expressions, and the others."""
+
+    fleet: pd.DataFrame
+    expressions: list[CronExpression]  # one a row of the fleet; equal texts share one object
+    refused: pd.DataFrame
+
+    def weights(self) -> dict[CronExpression, int]:
+        """Return the distinct expressions, and how many schedules have each."""
+        counts: dict[CronExpression, int] = {}
+        for expression in self.expressions:
+            counts[expression] = counts.get(expression, 0) + 1
+        return counts
+
+
+class Load(pd.Series):
+    """Ticks per bin, int64, on a UTC DatetimeIndex of the bins' beginnings; made by `load`.
+
+    A Series in all respects. It also knows whose load it is, which `peaks` and `makers`
+    ask, and keeps that through slices and arithmetic.
+    """
+
+    _metadata = ["_name", "_asked", "_bins"]  # what pandas carries along; the first is its own
+    _asked: Asked | None = None
+    _bins: Bins | None = None
+
+    @property
+    def _constructor(self) -> type[Load]:
+        return Load
+
+    @property
+    def fleet(self) -> pd.DataFrame:
+        """The schedules that were counted, in the fleet's order."""
+        return self._answered().fleet
+
+    @property
+    def refused(self) -> pd.DataFrame:
+        """The other rows: ``schedule_id``, ``cron``, ``line`` and ``reason``."""
+        return self._answered().refused
+
+    def _answered(self) -> Asked:
+        if self._asked is None:
+            raise FrameError(
+                "this load does not know its fleet any more: ask load() again, or pass fleet="
+            )
+        return self._asked
+
+
+def load(
+    fleet: Source,
+    start: Instant,
+    end: Instant,
+    freq: Frequency = "1min",
+    *,
+    dialect: str = "resonate",
+    progress: Progress = iter,
+) -> Load:
+    """Return how many ticks of a fleet fall into each bin of a window.
+
+    Parameters
+    ----------
+    fleet : DataFrame, path or file object
+        anything that `read_fleet` takes
+    start, end : instant
+        the closed window [start, end]
+    freq : str, timedelta or pandas offset
+        length of a bin: a fixed one of whole ms, at least a second, such as ``"1min"``,
+        ``"7min"``, ``"1h"`` or ``"1D"``
+    dialect : str
+        of the rows that name none
+    progress : callable, optional
+        wraps the iterable of the distinct expressions' numbers, as `tqdm.auto.tqdm` does
+
+    Returns
+    -------
+    Load
+        a Series named "ticks", int64, one row a bin, those without a tick too; the index
+        holds the bins' beginnings, multiples of `freq` since the Unix epoch,
+        datetime64[ms, UTC]. The first and the last bin hold what the window has of them.
+        Rows that are refused stand in its ``refused``, the others are counted.
+
+    Raises
+    ------
+    FleetError
+        the fleet cannot be read
+    InstantError, DurationError, TypeError
+        an argument is no instant, or `freq` no fixed length of a second or more
+    WindowError
+        `end` is before `start`, the window leaves 1970-2100, or it has more than `MAX_BINS`
+        bins
+
+    Notes
+    -----
+    O(distinct expressions x their busiest units): where bins are whole minutes, hours or
+    days, all ticks of one are a single addition.
+
+    Examples
+    --------
+    >>> fleet = pd.DataFrame({"id": ["a", "b"], "cron": ["0 * * * *", "*/20 * * * *"]})
+    >>> load(fleet, "2024-01-01", "2024-01-01 02:00", freq="30min").tolist()
+    [3, 1, 3, 1, 2]
+    """
+    bins = Bins(*window_ms(start, end), bin_ms(freq))
+    if bins.size > MAX_BINS:
+        raise WindowError(
+            f"{format_instant(bins.start)} to {format_instant(bins.end)} has {bins.size:,} bins of "
+            f"{format_duration(bins.width)}, more than the {MAX_BINS:,} that one load may have: "
+            "shorten the window or write a longer freq"
+        )
+    asked = ask(fleet, dialect)
+    found = Load(tallied(asked.weights(), bins, progress), index=bins.begins(), name="ticks")
+    found._asked, found._bins = asked, bins
+    return found
+
+
+def peaks(
+    load: pd.Series, n: int = 10, *, ids: int = 5, fleet: Source | None = None
+) -> pd.DataFrame:
+    """Return the busiest bins of a load, and who makes them.
+
+    Parameters
+    ----------
+    load : Series
+        what `load` returned, or a part of it
+    n : int
+        bins to return, those of equal load by their instant
+    ids : int
+        schedules to name of each
+    fleet : optional
+        whose load it is, where the Series does not know
+
+    Returns
+    -------
+    DataFrame
+        One row a bin that has a tick, the busiest first:
+
+        ========== ======= =========================================================
+        at         instant beginning of the bin, UTC
+        ticks      int64
+        times_mean float64 how many times the mean of the load
+        schedules  int64   how many of the fleet tick in it
+        busiest    object  list of the ids with the most ticks in it, at most `ids`,
+                           those of equal count in the fleet's order
+        ========== ======= =========================================================
+
+    Raises
+    ------
+    FrameError
+        the Series is no load, or does not know its fleet
+    ValueError
+        `n` or `ids` is negative
+
+    See Also
+    --------
+    makers : every schedule of one bin
+
+    Examples
+    --------
+    >>> fleet = pd.DataFrame({"id": ["a", "b"], "cron": ["0 * * * *", "*/20 * * * *"]})
+    >>> peaks(load(fleet, "2024-01-01", "2024-01-02"), 1)[["ticks", "busiest"]].values.tolist()
+    [[2, ['a', 'b']]]
+    """
+    for name, value in (("n", n), ("ids", ids)):
+        if value < 0:
+            raise ValueError(f"{name} is {value}, but must be 0 or more")
+    asked, bins = _of(load, fleet)
+    values = load.to_numpy()
+    # The n-th largest first, so that a long load need not be sorted as a whole.
+    enough = np.partition(values, -n)[-n] if 0 < n < len(values) else 0
+    rows = np.flatnonzero((values >= enough) & (values > 0)) if n else np.empty(0, dtype=np.intp)
+    rows = rows[np.argsort(-values[rows], kind="stable")][:n]
+    begins = _begins(load)[rows]
+    made = [_made(asked, bins, int(at)) for at in begins]
+    busiest = np.empty(len(rows), dtype=object)
+    names = asked.fleet["id"].to_numpy(dtype=object)
+    for at, each in enumerate(made):
+        busiest[at] = names[np.argsort(-each, kind="stable")[: min(ids, (each > 0).sum())]].tolist()
+    return pd.DataFrame(
+        {
+            "at": datetime_index(begins),
+            "ticks": values[rows].astype(np.int64),
+            "times_mean": values[rows] / (values.mean() if len(values) else 1),
+            "schedules": np.array([(each > 0).sum() for each in made], dtype=np.int64),
+            "busiest": busiest,
+        }
+    )
+
+
+def makers(load: pd.Series, at: Instant, *, fleet: Source | None = None) -> pd.DataFrame:
+    """Return every schedule that ticks in the bin of a load that holds an instant.
+
+    Returns
+    -------
+    DataFrame
+        One row a schedule, the busiest first, then in the fleet's order: ``id`` and
+        ``cron`` (str), ``ticks`` (int64)
+
+    Raises
+    ------
+    FrameError
+        the Series is no load, or does not know its fleet
+    WindowError
+        the instant lies outside the load's window
+
+    Examples
+    --------
+    >>> fleet = pd.DataFrame({"id": ["a", "b"], "cron": ["0 * * * *", "*/20 * * * *"]})
+    >>> makers(load(fleet, "2024-01-01", "2024-01-02"), "2024-01-01 07:20")["id"].tolist()
+    ['b']
+    """
+    asked, bins = _of(load, fleet)
+    ms = instant_ms(at, "at")
+    if not bins.origin <= ms <= max(bins.end, bins.origin + bins.size * bins.width - 1):
+        raise WindowError(
+            f"at is {format_instant(ms)}, outside the load, which goes from "
+            f"{format_instant(bins.start)} to {format_instant(bins.end)}"
+        )
+    made = _made(asked, bins, ms // bins.width * bins.width)
+    rows = np.argsort(-made, kind="stable")[: (made > 0).sum()]
+    found = asked.fleet[["id", "cron"]].iloc[rows].reset_index(drop=True)
+    return found.assign(ticks=made[rows])
+
+
+# ---- what other questions about load share
+
+
+def ask(fleet: Source, dialect: str) -> Asked:
+    """Return the schedules of a fleet with their expressions, and the rows refused."""
+    frame = read_fleet(fleet)
+    expressions, reasons = compile_fleet(frame, dialect)
+    kept = [expression for expression in expressions if expression is not None]
+    if len(kept) < len(expressions):
+        accepted = np.array([not why for why in reasons], dtype=bool)
+        return Asked(frame[accepted].reset_index(drop=True), kept, refused_rows(frame, reasons))
+    return Asked(frame, kept, refused_rows(frame, reasons))
+
+
+def tallied(weights: dict[CronExpression, int], bins: Bins, progress: Progress = iter) -> Ints:
+    """Return the ticks a bin of weighted expressions; int64 ndarray of shape (bins,)."""
+    counts = np.zeros(bins.size, dtype=np.int64)
+    start, end, origin, width = bins.start, bins.end, bins.origin, bins.width
+    pairs = list(weights.items())
+    for at in progress(range(len(pairs))):
+        expression, weight = pairs[at]
+        expression.tally_ms(start, end, counts, origin, width, weight)
+    return counts
+
+
+def window_ms(start: Instant, end: Instant) -> tuple[int, int]:
+    """Return a closed window in ms, or raise where it is none of the calendar."""
+    first, last = instant_ms(start, "start"), instant_ms(end, "end")
+    if not 0 <= first <= last < EPOCH_END_MS:
+        raise WindowError(
+            f"the window is {format_instant(first)} to {format_instant(last)}, but it must not end "
+            "before it starts, and both instants lie in the years 1970 to 2100"
+        )
+    return first, last
+
+
+def bin_ms(freq: Frequency) -> int:
+    """Return the length of a bin in ms, or raise where it is no fixed one of a second or more."""
+    advice = "write a fixed length of whole ms, at least 1 s, such as '1min', '1h' or '1D'"
+    try:
+        offset = to_offset(pd.Timedelta(freq) if isinstance(freq, np.timedelta64) else freq)
+        nanos = offset.nanos if offset is not None else None
+    except ValueError as error:
+        raise DurationError(f"freq {str(freq)[:60]!r} is no fixed length of time: {advice}") from (
+            error
+        )
+    except TypeError:
+        nanos = None
+    if nanos is None:
+        raise TypeError(f"freq is {freq!r} of type {type(freq).__name__}: {advice}")
+    ms, finer = divmod(nanos, 1_000_000)
+    if ms < 1000 or finer:
+        raise DurationError(f"freq {str(freq)[:60]!r} is {nanos / 1e9:g} s: {advice}")
+    if ms >= EPOCH_END_MS:
+        raise DurationError(
+            f"freq {str(freq)[:60]!r} is {format_duration(ms)}, longer than the calendar: {advice}"
+        )
+    return int(ms)
+
+
+# ---- who makes a peak
+
+
+def _of(load: pd.Series, fleet: Source | None) -> tuple[Asked, Bins]:
+    """Return whose load it is, and its bins; those of a resampled load by its index."""
+    if not isinstance(load.index, pd.DatetimeIndex) or load.index.tz is None:
+        raise FrameError(
+            f"a load is a Series on a UTC DatetimeIndex, not on {type(load.index).__name__}: "
+            "make it with load()"
+        )
+    bins = load._bins if isinstance(load, Load) else None
+    freq = load.index.freq
+    if freq is None and bins is None:
+        raise FrameError("the load's index has no freq, so its bins have no length: use load()")
+    width = freq.nanos // 1_000_000 if freq is not None else cast("Bins", bins).width
+    if bins is None or width != bins.width:
+        begins = _begins(load)
+        low, high = (int(begins[0]), int(begins[-1]) + width - 1) if len(begins) else (0, 0)
+        # A resampled load has other bins of the same window.
+        bins = (
+            Bins(max(low, bins.start), min(high, bins.end), width)
+            if bins
+            else Bins(low, high, width)
+        )
+    if fleet is not None:
+        return ask(fleet, "resonate"), bins
+    if not isinstance(load, Load):
+        raise FrameError("the Series does not know whose load it is: pass fleet=")
+    return load._answered(), bins
+
+
+def _begins(load: pd.Series) -> Ints:
+    index = pd.DatetimeIndex(load.index).tz_convert("UTC").tz_localize(None)
+    return index.to_numpy(dtype="datetime64[ms]").astype(np.int64)
+
+
+def _made(asked: Asked, bins: Bins, begin: int) -> Ints:
+    """Return how many ticks each schedule has in the bin that begins at an instant."""
+    # Counted from the window's start: a chain of the released server may depend on it.
+    low, high = max(begin, bins.start), min(begin + bins.width - 1, bins.end)
+    known: dict[CronExpression, int] = {}
+    for expression in asked.expressions:
+        if expression not in known:
+            before = expression.count_ms(bins.start, low - 1) if low > bins.start else 0
+            known[expression] = expression.count_ms(bins.start, high) - before
+    return _numbers([known[expression] for expression in asked.expressions])
+
+
+def _numbers(values: Sequence[int]) -> Ints:
+    return np.array(values, dtype=np.int64)
