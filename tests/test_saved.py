@@ -444,7 +444,7 @@ def test_whatever_the_state_holds_is_copied_or_known_not_to_need_it():
     built_when_asked_for = {"_index", "_schedule_ids"}
     engine = Engine()
     assert vars(engine.state).keys() == copied | of_the_transaction | built_when_asked_for
-    assert vars(engine._runs).keys() == {"now", "rest", "opened_at", "_state"}
+    assert vars(engine._runs).keys() == {"now", "rest", "opened_at", "firing", "_state"}
 
 
 def test_a_read_index_of_the_one_is_not_that_of_the_other():
