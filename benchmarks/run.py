@@ -40,7 +40,7 @@ def main() -> int:
     title = "the cron core and its peers, one run, one core (medians; ratios of the fastest rounds)"
     console.print(table(title, cron, RIVALS))
     console.print(table("the load of a fleet (medians)", load, {}))
-    console.print(table("the engine at scale, a process a figure (medians)", engine, MODEL))
+    console.print(table("the engine at scale, one process each (medians, CPU time)", engine, MODEL))
     console.print("reference model: quoted from those who observed it, not measured here")
     console.print(", ".join(f"{k} {v}" for k, v in machine.items()), highlight=False)
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "results.json"

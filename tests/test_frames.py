@@ -114,6 +114,47 @@ class TestViews:
         assert outbox["address"].unique().tolist() == ["poll://any@x"]
 
 
+class TestWhatPromisesOwe:
+    VIEWS = ("unblocks", "callbacks", "listeners", "trace")
+
+    @pytest.fixture
+    def busy(self, engine):
+        for id in ("told", "b", "b.1"):
+            engine.promises.create(id, timeout="1h", target="poll://any@y")
+        engine.promises.register_listener("told", "http://told")
+        engine.promises.settle("told")
+        engine.promises.register_listener("b", "http://b")
+        engine.promises.register_callback("b", "b.1")
+        return engine
+
+    @pytest.mark.parametrize("view", VIEWS)
+    def test_an_empty_frame_has_the_dtypes_of_a_full_one(self, view, busy):
+        show = getattr(frames, view)
+        empty, full = show(Engine()), show(busy)
+        assert len(empty) == 0 < len(full)
+        assert empty.dtypes.to_dict() == full.dtypes.to_dict()
+        assert all(column in show.__doc__ for column in full)
+
+    def test_unblock_messages(self, busy):
+        (row,) = frames.unblocks(busy).itertuples(index=False)
+        assert tuple(row) == ("told", "http://told", "resolved", at(3))
+
+    def test_pairs(self, busy):
+        assert frames.callbacks(busy).to_numpy().tolist() == [["b", "b.1"]]
+        assert frames.listeners(busy).to_numpy().tolist() == [["b", "http://b"]]
+
+    def test_a_trace_tells_the_ticks_of_firings_alone(self, busy):
+        trace = frames.trace(busy)
+        fired = trace[trace["step"] == "schedule firing"]
+        assert fired["at"].tolist() == [at(3)]
+        assert fired[["first", "last"]].to_numpy().tolist() == [[at(1), at(3)]]
+        assert fired[["fired", "live", "expired", "existed"]].iloc[0].tolist() == [3, 2, 1, 0]
+        rest = trace.drop(fired.index)
+        assert rest["fired"].isna().all()
+        assert rest["first"].isna().all()
+        assert trace["at"].is_monotonic_increasing
+
+
 class TestPieces:
     def test_missing_instants_are_nat_and_never_zero(self):
         index = frames.instants(np.array([0, 5]), np.array([True, False]))

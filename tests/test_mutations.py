@@ -11,7 +11,7 @@ from wire import DAY, HOUR, MINUTE, PROFILES, Client, T
 
 from resonate_lab.engine import internal
 from resonate_lab.engine.laws import Picture, step_violations, violations
-from resonate_lab.engine.rows import TaskRow
+from resonate_lab.engine.rows import PromiseRow, TaskRow
 from resonate_lab.engine.state import State
 
 TEN = 10 * MINUTE
@@ -56,27 +56,41 @@ def skip_a_tick(patch):
     patch.setattr(internal, "missed_ticks", missed_ticks)
 
 
+def rows_in(args):
+    """Return the rows of promises among the arguments with which many are stored."""
+    for items in map(list, args):
+        if items and isinstance(items[0], PromiseRow):
+            return items
+    return []
+
+
 def fire_out_of_order(patch):
     """The promises of one catch-up are created latest first."""
-    real = State.add_promises
-    patch.setattr(State, "add_promises", lambda state, rows: real(state, list(reversed(rows))))
+
+    def add_promises(state, *args):
+        for row in reversed(rows_in(args)):
+            state.put_promise(row)
+
+    patch.setattr(State, "add_promises", add_promises)
 
 
 def dispatch_an_expired_one(patch):
     """A promise that is created settled sends its worker a message all the same."""
-    add_promises, put_promise = State.add_promises, State.put_promise
+    real = State.put_promise
 
-    def told(state, row):
-        is_born_settled = row.settled_at is not None and row.id not in state.promises
-        task = TaskRow("pending", retry_at=row.timeout_at + DAY, queued=0)
-        return row._replace(task=task) if row.firing and is_born_settled else row
+    def put_promise(state, row):
+        if row.firing and row.settled_at is not None and row.id not in state.promises:
+            task = TaskRow("pending", retry_at=row.timeout_at + DAY, queued=0)
+            row = row._replace(task=task)
+        real(state, row)
 
-    def add(state, rows):
-        add_promises(state, [told(state, row) for row in rows])
+    def add_promises(state, *args):
+        for row in rows_in(args):
+            state.put_promise(row)
 
     # One, or many at once.
-    patch.setattr(State, "add_promises", add)
-    patch.setattr(State, "put_promise", lambda state, row: put_promise(state, told(state, row)))
+    patch.setattr(State, "put_promise", put_promise)
+    patch.setattr(State, "add_promises", add_promises)
 
 
 def keep_the_timeout_after_delete(patch):

@@ -437,6 +437,25 @@ def places(holder):
             yield from places(value)
 
 
+def test_whatever_the_state_holds_is_copied_or_known_not_to_need_it():
+    copied = {"profile", "promises", "created", "schedules", "callbacks", "awaits", "listeners",
+              "unblocks", "agenda", "polled_at", "polling", "trace", "steps", "ranks"}  # fmt: skip
+    of_the_transaction = {"load", "repeats", "_undo", "_taken", "_last_task"}
+    built_when_asked_for = {"_index", "_schedule_ids"}
+    engine = Engine()
+    assert vars(engine.state).keys() == copied | of_the_transaction | built_when_asked_for
+    assert vars(engine._runs).keys() == {"now", "rest", "opened_at", "firing", "_state"}
+
+
+def test_a_read_index_of_the_one_is_not_that_of_the_other():
+    engine = Engine(now=START)
+    engine.promises.create("a", timeout="1h", tags={"n": "1"})
+    assert len(engine.promises.search(tags={"n": "1"})) == 1
+    twin = engine.fork()
+    twin.promises.create("b", timeout="1h", tags={"n": "1"})
+    assert [len(each.promises.search(tags={"n": "1"})) for each in (engine, twin)] == [1, 2]
+
+
 def test_nothing_is_written_but_the_file(tmp_path):
     before = set(os.listdir(tmp_path))
     lived().save(tmp_path / "engine")

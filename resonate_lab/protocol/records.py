@@ -268,10 +268,11 @@ class Step(NamedTuple):
     at : int
         instant, ms since the Unix epoch, UTC
     step : str
-        ``promise timeout``, ``lease expiry``, ``retry``, ``schedule firing``, or the
-        kind of the request
+        what the server did by itself (``promise timeout``, ``lease expiry``, ``retry``,
+        ``schedule firing``), what followed from a settlement (``resume``, ``unblock``),
+        ``outage``, or the kind of the request
     subject : str
-        id of the record
+        id of the record; empty for the engine as a whole
     effect : str
         what became of it
     ticks : Ticks or None

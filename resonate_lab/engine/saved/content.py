@@ -84,6 +84,7 @@ def content_of(state: State, runs: Runs) -> dict[str, object]:
         "profile": asdict(state.profile),
         "now": runs.now,
         "opened_at": runs.opened_at,
+        "firing": runs.firing,
         "rest": list(runs.rest),
         "polled_at": state.polled_at,
         "polling": state.polling,
@@ -207,6 +208,7 @@ def restored(content: object) -> tuple[State, Runs]:
     state.rebuild_agenda()
     runs = Runs(state, whole.integer("now"))
     runs.opened_at = whole.maybe_integer("opened_at")
+    runs.firing = whole.member("firing", bool)
     rest = whole.member("rest", list)
     runs.rest += texts({"each": rest}, len(rest), "rest")
     return state, runs
