@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from pandas.tseries.frequencies import to_offset
+from pandas.tseries.offsets import BaseOffset
 
 from resonate_lab.cron import CronExpression
 from resonate_lab.errors import DurationError, FrameError, WindowError
@@ -28,8 +29,6 @@ from resonate_lab.instants import (
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
 
 if TYPE_CHECKING:
-    from pandas.tseries.offsets import BaseOffset
-
     from resonate_lab.instants import Instant
 
     Frequency = str | timedelta | np.timedelta64 | BaseOffset
@@ -350,17 +349,14 @@ def window_ms(start: Instant, end: Instant) -> tuple[int, int]:
 def bin_ms(freq: Frequency) -> int:
     """Return the length of a bin in ms, or raise where it is no fixed one of a second or more."""
     advice = "write a fixed length of whole ms, at least 1 s, such as '1min', '1h' or '1D'"
-    try:
-        offset = to_offset(pd.Timedelta(freq) if isinstance(freq, np.timedelta64) else freq)
-        nanos = offset.nanos if offset is not None else None
-    except ValueError as error:
-        raise DurationError(f"freq {str(freq)[:60]!r} is no fixed length of time: {advice}") from (
-            error
-        )
-    except TypeError:
-        nanos = None
-    if nanos is None:
+    given = pd.Timedelta(freq) if isinstance(freq, np.timedelta64) else freq
+    if not isinstance(given, str | timedelta | BaseOffset):
         raise TypeError(f"freq is {freq!r} of type {type(freq).__name__}: {advice}")
+    try:
+        nanos = to_offset(given).nanos
+    except ValueError as error:
+        what = f"freq {str(freq)[:60]!r} is no fixed length of time"
+        raise DurationError(f"{what}: {advice}") from error
     ms, finer = divmod(nanos, 1_000_000)
     if ms < 1000 or finer:
         raise DurationError(f"freq {str(freq)[:60]!r} is {nanos / 1e9:g} s: {advice}")
