@@ -127,6 +127,11 @@ class Load(pd.Series):
         """The other rows: ``schedule_id``, ``cron``, ``line`` and ``reason``."""
         return self._answered().refused
 
+    def __repr__(self) -> str:
+        text = super().__repr__()
+        refused = 0 if self._asked is None else len(self._asked.refused)
+        return f"{text}\nrows refused: {refused:,}, see .refused" if refused else text
+
     def _answered(self) -> Asked:
         if self._asked is None:
             raise FrameError(
@@ -405,13 +410,16 @@ def _begins(load: pd.Series) -> Ints:
 
 def _made(asked: Asked, bins: Bins, begin: int) -> Ints:
     """Return how many ticks each schedule has in the bin that begins at an instant."""
-    # Counted from the window's start: a chain of the released server may depend on it.
     low, high = max(begin, bins.start), min(begin + bins.width - 1, bins.end)
     known: dict[CronExpression, int] = {}
     for expression in asked.expressions:
         if expression not in known:
-            before = expression.count_ms(bins.start, low - 1) if low > bins.start else 0
-            known[expression] = expression.count_ms(bins.start, high) - before
+            if low > bins.start and expression.dialect == "resonate-0.9.8":
+                # What the released server's chain holds depends on where it begins.
+                before = expression.count_ms(bins.start, low - 1)
+                known[expression] = expression.count_ms(bins.start, high) - before
+            else:
+                known[expression] = expression.count_ms(low, high)
     return _numbers([known[expression] for expression in asked.expressions])
 
 
