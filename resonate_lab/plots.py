@@ -723,8 +723,12 @@ class _Bins(NamedTuple):
         order = load.sort_index()
         utc = pd.DatetimeIndex(order.index).tz_convert("UTC").tz_localize(None)
         at = utc.to_numpy(dtype="datetime64[ms]").astype(np.int64)
-        # A part of a load may have gaps, but none is shorter than a bin.
-        width = int(np.diff(at).min()) if len(at) > 1 else _of_freq(index)
+        gaps = np.diff(np.unique(at))
+        if index.freq is not None:
+            width = abs(int(index.freq.nanos // 1_000_000))
+        else:
+            # A part of a load has gaps, but none is shorter than a bin; one bin alone has none.
+            width = int(gaps.min()) if len(gaps) else 60_000
         return cls(at, order.to_numpy(dtype=np.float64), width)
 
     @property
@@ -756,11 +760,6 @@ class _Bins(NamedTuple):
         found[cell] = 0
         (np.add if show == "sum" else np.maximum).at(found, cell, self.values)
         return found
-
-
-def _of_freq(index: pd.DatetimeIndex) -> int:
-    # One bin alone is as long as its index says; a minute where it says nothing.
-    return 60_000 if index.freq is None else int(index.freq.nanos // 1_000_000)
 
 
 def _measure(bins: _Bins, show: str, cell: str) -> str:

@@ -943,7 +943,7 @@ class TestTally:
     )
 
     @each_dialect
-    @settings(max_examples=120 * SCALE)
+    @settings(max_examples=100 * SCALE)
     @given(
         data=st.data(),
         at=instants,
@@ -959,6 +959,8 @@ class TestTally:
         days = data.draw(st.sampled_from([0.01, 0.6, 1, 3, 40]))
         bins = data.draw(st.integers(0, 3000))
         end = min(start + int(days * DAY), start + bins * width, END_MS)
+        if cron.count_ms(start, end) > 50_000:  # enough to count by hand
+            end = min(start + DAY // 2, end)
         origin = max(start - back, -1)
         if aligned and start >= 0:
             origin = start // width * width

@@ -103,7 +103,7 @@ class TestLoad:
 
 
 class TestLoadRejects:
-    @pytest.mark.parametrize("freq", ["MS", "W", "B", "nonsense", "999ms", "-1h", "0min", "1500us"])
+    @pytest.mark.parametrize("freq", ["MS", "W", "B", "XYZ", "999ms", "-1h", "0min", "1500us"])
     def test_a_frequency_that_is_no_fixed_second_or_more_is_refused(self, freq):
         with pytest.raises(DurationError, match=r"freq .*: write a fixed length of whole ms"):
             load(fleet("@daily"), NOW, NOW, freq)
@@ -140,6 +140,7 @@ class TestLoadRejects:
         assert found.refused[["schedule_id", "line"]].values.tolist() == [["b", 3], ["c", 4]]
         assert all(found.refused["reason"])
         assert found.fleet["id"].tolist() == ["a", "d"]
+        assert repr(found).endswith("rows refused: 2, see .refused")
 
     def test_a_fleet_that_is_all_refused_and_an_empty_one_have_no_tick(self):
         for rows, refused in ((fleet("x", "y"), 2), (fleet(), 0)):
@@ -197,6 +198,13 @@ class TestPeaks:
             assert made["id"].tolist() == row.busiest
             assert len(made) == row.schedules
 
+    def test_makers_are_those_of_the_released_servers_chain_from_the_windows_start(self):
+        given = fleet("0 0 0 * * * 2025", "0 0 12 * * *")
+        found = load(given, "2024-06-15", "2025-12-31", "1D", dialect="resonate-0.9.8")
+        assert makers(found, "2025-06-14")["id"].tolist() == ["s1"]
+        assert makers(found, "2025-06-15")["id"].tolist() == ["s0", "s1"]
+        assert peaks(found, 1)["at"].tolist() == [pd.Timestamp("2025-06-15", tz="UTC")]
+
     def test_a_resampled_load_is_asked_by_its_own_bins(self):
         found = load(fleet("*/10 * * * *"), NOW, NOW + DAY - 1).resample("1h").sum()
         assert peaks(found, 1)["ticks"].tolist() == [6]
@@ -236,10 +244,10 @@ def met_by_hand(starts, lengths):
     found = {}
     for i, (a, one) in enumerate(runs):
         for b, other in runs[i + 1 :]:
-            first, last = max(a, b), min(a + lengths[one], b + lengths[other])
-            if first < last or a == b:
+            ends = a + lengths[one], b + lengths[other]
+            if a == b or max(a, b) < ends[a > b]:  # before the end of the one that was first
                 n, total = found.get((one, other), (0, 0))
-                found[one, other] = (n + 1, total + max(last - first, 0))
+                found[one, other] = (n + 1, total + max(min(ends) - max(a, b), 0))
     return found
 
 

@@ -63,34 +63,39 @@ def ms(text):
 
 @cache
 def minutes_of(zone, year):
-    """Every minute of a wall-clock year: when it is in UTC, and what the clock shows."""
+    """Every minute of a wall-clock year: when it is, what the clock shows, whether anew."""
     info = ZoneInfo(zone)
     first, end = (int(datetime(y, 1, 1, tzinfo=UTC).timestamp()) for y in (year, year + 1))
     utc = range(first - 16 * 3600, end + 16 * 3600, 60)
     ahead = [datetime.fromtimestamp(second, info).utcoffset().total_seconds() for second in utc]
     wall = np.array(utc) + np.array(ahead, dtype=np.int64)
     inside = (first <= wall) & (wall < end)
-    return np.array(utc)[inside] * 1000, wall[inside] * 1000
+    utc, wall = np.array(utc)[inside] * 1000, wall[inside] * 1000
+    anew = np.zeros(len(wall), dtype=bool)
+    anew[np.unique(wall, return_index=True)[1]] = True
+    return utc, wall, anew
 
 
 def walked(text, zone, year, rule, dialect="resonate"):
     """The instants at which a schedule with wall-clock times fires, by the rule's words."""
     cron = CronExpression(text, dialect)
-    utc, wall = minutes_of(zone, year)
-    here = utc[np.isin(wall, cron.between_ms(wall.min(), wall.max()))]
+    utc, wall, anew = minutes_of(zone, year)
+    ticks = cron.between_ms(ms(f"{year}-01-01"), ms(f"{year + 1}-01-01") - 1)
+    due = np.zeros(366 * 1440, dtype=bool)
+    due[(ticks - ms(f"{year}-01-01")) // MINUTE] = True
+    here = due[(wall - ms(f"{year}-01-01")) // MINUTE]
     clock = text.split()[:2] if len(text.split()) == 5 else text.split()[1:3]
     by_the_clock = any(field.startswith("*") for field in clock)
     if rule == "naive" or (rule == "debian" and by_the_clock):
-        return here
-    first = np.sort(np.unique(wall, return_index=True)[1])
-    fires = set(utc[first][np.isin(wall[first], cron.between_ms(wall.min(), wall.max()))].tolist())
+        return utc[here]
+    fires = set()
     for place in np.flatnonzero(np.diff(wall) > MINUTE):
         if rule == "debian" and wall[place + 1] - wall[place] > 180 * MINUTE:
             continue  # a correction
-        for tick in cron.between_ms(int(wall[place]) + 1, int(wall[place + 1]) - 1).tolist():
+        for tick in ticks[(wall[place] < ticks) & (ticks < wall[place + 1])].tolist():
             after = int(utc[place + 1])
             fires.add(after if rule == "debian" else int(utc[place]) + tick - int(wall[place]))
-    return np.array(sorted(fires), dtype=np.int64)
+    return np.union1d(utc[here & anew], np.array(sorted(fires), dtype=np.int64))
 
 
 def fired(plan):
@@ -113,24 +118,18 @@ def shown(ticks):
 class TestTheWalk:
     @pytest.mark.parametrize("rule", RULES)
     @pytest.mark.parametrize(("zone", "year"), PLACES)
-    def test_a_plan_fires_at_exactly_the_minutes_of_the_wall_clock(self, zone, year, rule):
+    def test_a_plan_fires_as_walked_and_accounts_for_every_tick(self, zone, year, rule):
         for text in EXPRESSIONS:
             plan = rl.to_utc(text, zone, year, rule)
             expected = walked(text, zone, year, rule)
             assert np.array_equal(fired(plan), expected), text
             assert plan["ticks"].sum() == len(expected)
-
-    @pytest.mark.parametrize("rule", RULES)
-    @pytest.mark.parametrize(("zone", "year"), PLACES)
-    def test_lost_and_doubled_account_for_every_tick_of_the_wall_clock(self, zone, year, rule):
-        for text in EXPRESSIONS:
-            plan = rl.to_utc(text, zone, year, rule)
             wall = CronExpression(text).count_ms(ms(f"{year}-01-01"), ms(f"{year + 1}-01-01") - 1)
-            assert plan["ticks"].sum() == wall - plan["lost"].sum() + plan["doubled"].sum()
+            assert len(expected) == wall - plan["lost"].sum() + plan["doubled"].sum()
 
     @pytest.mark.parametrize(("zone", "year"), PLACES)
     def test_a_local_view_shows_what_the_clock_shows_at_each_tick(self, zone, year):
-        utc, wall = minutes_of(zone, year)
+        utc, wall, _ = minutes_of(zone, year)
         for text in EXPRESSIONS:
             view = rl.local_view(text, zone, year)
             ticks = CronExpression(text).between_ms(int(utc.min()), int(utc.max()))
@@ -169,18 +168,20 @@ class TestLaws:
 
     @given(EXPRESSION, st.sampled_from(PLACES))
     def test_the_local_view_of_a_plan_is_the_wall_clock_again(self, text, place):
-        for row in rl.to_utc(text, *place, "naive").itertuples():
-            if not row.cron:
-                continue
+        plan = rl.to_utc(text, *place, "naive")
+        alone = ~plan.duplicated("from_at", keep=False) & ~plan["offset"].str.contains(",")
+        for row in plan[alone & (plan["cron"] != "")].head(2).itertuples():
             view = rl.local_view(row.cron, *place)
             same = view[(view["from_at"] <= row.from_at) & (view["until_at"] >= row.until_at)]
-            start = int(row.from_at.tz_convert(place[0]).tz_localize(None).timestamp() * 1000)
-            end = int(row.until_at.tz_convert(place[0]).tz_localize(None).timestamp() * 1000)
-            wall = [t for w in same["wall"] for t in CronExpression(w).between_ms(start, end - 1)]
-            assert all(CronExpression(text).matches_ms(tick) for tick in wall)
+            zone, second = ZoneInfo(place[0]), pd.Timedelta(seconds=1)
+            ends = [row.from_at.tz_convert(zone), (row.until_at - second).tz_convert(zone)]
+            window = [int(at.tz_localize(None).timestamp() * 1000) for at in ends]
+            shown = [CronExpression(wall).between_ms(*window) for wall in same["wall"]]
+            again = np.sort(np.concatenate(shown))
+            assert np.array_equal(again, CronExpression(text).between_ms(*window))
 
     @given(EXPRESSION, st.sampled_from(PLACES))
-    def test_an_expression_without_odd_days_needs_few_texts_and_keeps_its_shape(self, text, place):
+    def test_five_fields_stay_five_where_no_tick_is_moved(self, text, place):
         plan = rl.to_utc(text, *place, "naive")
         assert plan["cron"].str.split().str.len().isin([0, 5]).all()
 
@@ -188,16 +189,16 @@ class TestLaws:
     def test_a_day_rule_of_quartz_is_written_out_for_the_year(self, rule):
         field = f"{rule} * ?" if rule[-1] == "W" or rule == "L" else f"? * {rule}"
         text = f"0 30 20 {field}"
-        cron = CronExpression(text, "quartz")
-        plan = rl.to_utc(cron, "America/New_York", 2026, "naive")
-        utc, wall = minutes_of("America/New_York", 2026)
-        ticks = cron.between_ms(int(wall.min()), int(wall.max()))
-        assert np.array_equal(fired(plan), utc[np.isin(wall, ticks)])
+        plan = rl.to_utc(CronExpression(text, "quartz"), "America/New_York", 2026, "naive")
+        expected = walked(text, "America/New_York", 2026, "naive", "quartz")
+        assert np.array_equal(fired(plan), expected)
+        assert len(expected) == 12 or rule == "6#3"
 
     def test_seconds_move_with_an_offset_of_seconds(self):
         # Monrovia was 44 min 30 s behind until 1972-01-07.
         plan = rl.to_utc("10,50 15 9 * * *", "Africa/Monrovia", 1972)
-        assert plan["cron"].tolist() == ["20,40 59,0 9,10 * * *"] or len(plan) > 1
+        assert plan["cron"].tolist() == ["40 59 9 * * *", "20 0 10 * * *", "10,50 15 9 * * *"]
+        assert plan["offset"][0] == "UTC-00:44:30 (MMT)"
         first = datetime(1972, 1, 1, 9, 15, 10, tzinfo=ZoneInfo("Africa/Monrovia"))
         assert fired(plan)[0] == int(first.timestamp()) * 1000
         assert plan["ticks"].sum() == 366 * 2 - plan["lost"].sum()
@@ -222,9 +223,7 @@ class TestToUtc:
 
     def test_early_morning_in_the_east_moves_them_back(self):
         plan = rl.to_utc("0 3 * * MON-FRI", "Asia/Kolkata", 2026)
-        assert plan["cron"].tolist() == ["30 21 * * SUN-THU"] or plan["cron"].tolist() == [
-            "30 21 * * SUN,MON,TUE,WED,THU"
-        ]
+        assert plan["cron"].tolist() == ["30 21 * * SUN-THU"]
 
     def test_a_zone_without_summer_time_needs_no_switch(self):
         plan = rl.to_utc("0 9 * * *", "America/Sao_Paulo", 2026)
@@ -299,6 +298,14 @@ class TestRules:
     def test_several_moved_to_one_instant_fire_once(self):
         plan = rl.to_utc("0,30 2 * * *", "America/New_York", 2026)
         assert (plan["moved"].sum(), plan["lost"].sum()) == (1, 1)
+
+    @pytest.mark.parametrize("rule", RULES)
+    def test_a_day_that_is_skipped_at_the_end_of_a_year_is_lost(self, rule):
+        plan = rl.to_utc("0 9 * * *", "Pacific/Kiritimati", 1994, rule)
+        assert (plan["ticks"].sum(), plan["lost"].sum()) == (364, 1)
+        assert (
+            plan["note"].iloc[-1] == "wall-clock time 1994-12-31 09:00 does not exist and is lost"
+        )
 
     def test_a_skipped_day_is_a_correction_that_debian_does_not_mend(self):
         plan = rl.to_utc("0 9 * * *", "Pacific/Apia", 2011)

@@ -271,6 +271,14 @@ class TestEveryPictureOfALoad:
             plot(given)
 
     @pytest.mark.parametrize("plot", LOAD_PLOTS)
+    def test_takes_a_load_with_gaps_and_bins_that_stand_twice(self, plot):
+        whole = a_load()
+        twice = pd.concat([whole[whole > 0], whole[whole > 0]])
+        figure = Figure()
+        plot(twice, ax=figure.subplots())
+        figure.savefig(io.BytesIO(), format="png")
+
+    @pytest.mark.parametrize("plot", LOAD_PLOTS)
     def test_draws_no_bin_one_bin_and_no_tick_at_all(self, plot):
         empty = a_load(cron="0 0 1 1 *")
         for given in (empty.head(0), empty.head(1), empty.head(500) * 0):

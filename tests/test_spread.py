@@ -49,6 +49,10 @@ class TestShifted:
             ("@monthly", 5, "5 0 1 * *"),
             ("@yearly", 5, "5 0 1 1 *"),
             ("0 9 * * *", 1440, "0 9 * * *"),
+            (",5 ** * * *", 1, "0,5 * * * * *"),
+            ("******", 1, "* * * * * *"),
+            ("0 0 9 * * MON2030", 5, "0 5 9 * * MON 2030"),
+            ("0 0 9 * * MON - FRI", 5, "0 5 9 * * MON - FRI"),
             ("0 9 * * 1-5", 0, "0 9 * * 1-5"),
         ],
     )
@@ -69,6 +73,13 @@ class TestShifted:
             ticks + shift, new.between_ms(NOW + shift, NOW + 3 * DAY + shift)
         )
         assert new.count_ms(NOW + shift, NOW + YEARS + shift) == old.count_ms(NOW, NOW + YEARS)
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [("0 55 9 ? * 6L", "0 0 10 ? * 6L"), ("0 55 9 L-3W * ? 2030", "0 0 10 L-3W * ? 2030")],
+    )
+    def test_quartz_keeps_its_day_rules(self, text, expected):
+        assert shifted(CronExpression(text, "quartz"), 5) == expected
 
     @settings(max_examples=60)
     @given(hour=st.integers(0, 23), minute=st.integers(0, 59), minutes=st.integers(0, 1440))

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from difflib import get_close_matches
 from functools import lru_cache
@@ -508,7 +508,24 @@ def utc_pieces(cron: Cron, make: Make, zone: str, year: int, rule: Rule) -> list
         pieces.append(
             Piece(*window, (part,), texts, *change[:3], tuple(notes))  # lost, doubled, moved
         )
+    pieces[-1] = _cut_short(pieces[-1], cron, days.stop * _DAY_MS)
     return _joined(pieces, make)
+
+
+def _cut_short(last: Piece, cron: Cron, wall_end: int) -> Piece:
+    """The last piece of a year; its last wall-clock times may be skipped by a change.
+
+    Kiritimati had no 31 December 1994: the change is no change within the year.
+    """
+    shown = last.end_ms + last.stretches[-1].offset * 1000
+    count = cron.count_ms(shown, wall_end - 1) if shown < wall_end else 0
+    if not count:
+        return last
+    note = f"{_ticks_text(cron, shown, wall_end, count)} {_DO_NOT_EXIST[count == 1]}"
+    return replace(last, lost=last.lost + count, notes=(*last.notes, note))
+
+
+_DO_NOT_EXIST = ("do not exist and are lost", "does not exist and is lost")
 
 
 def local_pieces(cron: Cron, make: Make, zone: str, year: int) -> list[Piece]:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from pandas.tseries.frequencies import to_offset
+from pandas.tseries.offsets import BaseOffset
 
 from resonate_lab.cron import CronExpression
 from resonate_lab.errors import DurationError, FrameError, WindowError
@@ -28,8 +29,6 @@ from resonate_lab.instants import (
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
 
 if TYPE_CHECKING:
-    from pandas.tseries.offsets import BaseOffset
-
     from resonate_lab.instants import Instant
 
     Frequency = str | timedelta | np.timedelta64 | BaseOffset
@@ -127,6 +126,11 @@ class Load(pd.Series):
     def refused(self) -> pd.DataFrame:
         """The other rows: ``schedule_id``, ``cron``, ``line`` and ``reason``."""
         return self._answered().refused
+
+    def __repr__(self) -> str:
+        text = super().__repr__()
+        refused = 0 if self._asked is None else len(self._asked.refused)
+        return f"{text}\nrows refused: {refused:,}, see .refused" if refused else text
 
     def _answered(self) -> Asked:
         if self._asked is None:
@@ -350,17 +354,14 @@ def window_ms(start: Instant, end: Instant) -> tuple[int, int]:
 def bin_ms(freq: Frequency) -> int:
     """Return the length of a bin in ms, or raise where it is no fixed one of a second or more."""
     advice = "write a fixed length of whole ms, at least 1 s, such as '1min', '1h' or '1D'"
-    try:
-        offset = to_offset(pd.Timedelta(freq) if isinstance(freq, np.timedelta64) else freq)
-        nanos = offset.nanos if offset is not None else None
-    except ValueError as error:
-        raise DurationError(f"freq {str(freq)[:60]!r} is no fixed length of time: {advice}") from (
-            error
-        )
-    except TypeError:
-        nanos = None
-    if nanos is None:
+    given = pd.Timedelta(freq) if isinstance(freq, np.timedelta64) else freq
+    if not isinstance(given, str | timedelta | BaseOffset):
         raise TypeError(f"freq is {freq!r} of type {type(freq).__name__}: {advice}")
+    try:
+        nanos = to_offset(given).nanos
+    except ValueError as error:
+        what = f"freq {str(freq)[:60]!r} is no fixed length of time"
+        raise DurationError(f"{what}: {advice}") from error
     ms, finer = divmod(nanos, 1_000_000)
     if ms < 1000 or finer:
         raise DurationError(f"freq {str(freq)[:60]!r} is {nanos / 1e9:g} s: {advice}")
@@ -409,13 +410,16 @@ def _begins(load: pd.Series) -> Ints:
 
 def _made(asked: Asked, bins: Bins, begin: int) -> Ints:
     """Return how many ticks each schedule has in the bin that begins at an instant."""
-    # Counted from the window's start: a chain of the released server may depend on it.
     low, high = max(begin, bins.start), min(begin + bins.width - 1, bins.end)
     known: dict[CronExpression, int] = {}
     for expression in asked.expressions:
         if expression not in known:
-            before = expression.count_ms(bins.start, low - 1) if low > bins.start else 0
-            known[expression] = expression.count_ms(bins.start, high) - before
+            if low > bins.start and expression.dialect == "resonate-0.9.8":
+                # What the released server's chain holds depends on where it begins.
+                before = expression.count_ms(bins.start, low - 1)
+                known[expression] = expression.count_ms(bins.start, high) - before
+            else:
+                known[expression] = expression.count_ms(low, high)
     return _numbers([known[expression] for expression in asked.expressions])
 
 

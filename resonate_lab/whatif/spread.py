@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from resonate_lab import _html
-from resonate_lab.cron import CronExpression
+from resonate_lab.cron import CronError, CronExpression
 from resonate_lab.cron.reading import number_text, weekday_text
 from resonate_lab.errors import DurationError, WindowError
 from resonate_lab.instants import (
@@ -263,16 +263,30 @@ def shifted(cron: CronExpression, minutes: int) -> str | None:
         return None
     clock = [number_text(values, range(size)) for values, size in zip(found, (60, 24), strict=True)]
     texts = cron.field_texts
-    if cron.shorthand is not None:
-        texts = (
-            *(None, None, None),
-            number_text(cron.days_of_month, range(1, 32)),
-            number_text(cron.months, range(1, 13)),
-            "*" if len(cron.days_of_week) == 7 else weekday_text(cron.days_of_week),
-            None,
-        )
-    seconds, days = texts[0], [text for text in texts[3:] if text is not None]
-    return " ".join(([] if seconds is None else [seconds]) + clock + days)
+    if cron.shorthand is None:
+        written = " ".join(text for text in (texts[0], *clock, *texts[3:]) if text is not None)
+        if _differs_by_clock_alone(cron, written):
+            return written
+    # A shorthand, or fields run together (",5 ** * * *"), which must be written anew.
+    seconds = "" if cron.seconds == (0,) else number_text(cron.seconds, range(60))
+    days = (
+        number_text(cron.days_of_month, range(1, 32)),
+        number_text(cron.months, range(1, 13)),
+        "*" if len(cron.days_of_week) == 7 else weekday_text(cron.days_of_week),
+        "" if len(cron.years) == 131 else number_text(cron.years, range(1970, 2101)),
+    )
+    if not seconds and days[3]:
+        seconds = "0"  # a year makes seven fields
+    return " ".join(text for text in (seconds, *clock, *days) if text)
+
+
+def _differs_by_clock_alone(cron: CronExpression, text: str) -> bool:
+    try:
+        other = CronExpression(text, cron.dialect)
+    except CronError:
+        return False
+    names = ("seconds", "days_of_month", "months", "days_of_week", "years", "day_rule")
+    return all(getattr(cron, name) == getattr(other, name) for name in names)
 
 
 # ---- moves that one expression can say
