@@ -22,7 +22,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -qq install
 SOURCES := _fastcron.pyx setup.py MANIFEST.in $(shell find resonate_lab -name '*.py' -o -name '*.pyi')
 
-.PHONY: help demo test test-browser lab bench lint sanitize clean
+.PHONY: help demo test test-browser lab bench lint sanitize fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -33,6 +33,7 @@ help:
 	@echo 'make bench         the figures of the README, beside those of other evaluators'
 	@echo 'make lint          ruff, mypy, cython-lint, and the stub against the compiled core'
 	@echo 'make sanitize      the core under the address and undefined-behaviour sanitizers (gcc)'
+	@echo 'make fuzz          10,000,000 hostile bytes through Engine.send, every law asked'
 	@echo 'make clean         remove the environment and all that was built'
 
 demo: $(VENV)/built
@@ -69,6 +70,9 @@ sanitize: $(VENV)/has-build
 	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONMALLOC=malloc \
 	    LD_PRELOAD="$$($(CC) -print-file-name=libasan.so)" PYTHONPATH=build/sanitized/lib \
 	    $(PY) tests/fuzz_fastcron.py $(ARGS)
+
+fuzz: $(VENV)/built
+	$(PY) tests/fuzz_engine.py $(ARGS)
 
 clean:
 	rm -rf '$(VENV)' build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache \
