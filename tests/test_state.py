@@ -140,7 +140,9 @@ class TestTransactions:
 
         def interrupted():
             with state.transaction():
-                state.add_promises([promise("x", task=pending(70)), promise("y", task=pending(70))])
+                task = pending(70)
+                rows = [promise("x", task=task), promise("y", task=task)]
+                state.add_promises(["x", "y"], rows, [100, 100])
                 for change in chosen:
                     change()
                 raise KeyboardInterrupt
@@ -185,7 +187,7 @@ class TestBulk:
             for n, at in enumerate(timeouts)
         ]
         with state.transaction():
-            state.add_promises(rows)
+            state.add_promises([row.id for row in rows], rows, timeouts)
         with other.transaction():
             for row in rows:
                 other.put_promise(row)
@@ -193,7 +195,7 @@ class TestBulk:
 
     def test_nothing_in_bulk_is_nothing(self, state):
         before = picture(state)
-        state.add_promises([])
+        state.add_promises([], [], [])
         assert picture(state) == before
 
 

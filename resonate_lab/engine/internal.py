@@ -205,16 +205,17 @@ def _create(state: State, now: int, row: ScheduleRow, ticks: list[int]) -> tuple
     cut = _expired(profile, now, row, timeouts)
     if cut:
         task = TaskRow(FULFILLED) if TARGET_TAG in tags else None
-        settled = timeouts[:cut]
+        settled, expired = timeouts[:cut], ids[:cut]
         born = settled if profile.expired_created_at == "timeout" else ticks
         past = pattern._replace(state=verdict(tags), task=task)
-        rows = _rows(past, id=ids[:cut], timeout_at=settled, created_at=born, settled_at=settled)
-        state.add_promises(rows)
-    if cut < len(ids):
-        born, tasks = ticks[cut:], _first_tasks(profile, now, tags, ticks[cut:])
-        rows = _rows(pattern, id=ids[cut:], timeout_at=timeouts[cut:], created_at=born, task=tasks)
-        state.add_promises(rows)
-    return cut, len(ids) - cut
+        rows = _rows(past, id=expired, timeout_at=settled, created_at=born, settled_at=settled)
+        state.add_promises(expired, rows, settled)
+        ticks, ids, timeouts = ticks[cut:], ids[cut:], timeouts[cut:]
+    if ids:
+        tasks = _first_tasks(profile, now, tags, ticks)
+        rows = _rows(pattern, id=ids, timeout_at=timeouts, created_at=ticks, task=tasks)
+        state.add_promises(ids, rows, timeouts)
+    return cut, len(ids)
 
 
 def _create_one(state: State, now: int, row: ScheduleRow, ticks: list[int]) -> tuple[int, int]:
@@ -286,7 +287,7 @@ def _first_tasks(
 
 
 def _rows(pattern: PromiseRow, **columns: Sequence[object]) -> list[PromiseRow]:
-    """Return rows that differ from a pattern in some columns."""
+    """Return rows that differ from a pattern in some columns; an empty one is the pattern's."""
     whole = zip(PromiseRow._fields, pattern, strict=True)
     values = [columns.get(name) or repeat(value) for name, value in whole]
     # PromiseRow(...) by another name: the class's own constructor is Python code and
