@@ -2,8 +2,8 @@
 
 Arguments: the file, ``lines`` or ``times``, how often, a seed. For each death a child is
 forked that saves; ``lines`` kills it before its n-th line within `saved/file.py`, ``times``
-after a random time, between far shorter and far longer than a save. Prints how many deaths left the old engine
-and how many the new one, the last n, and how many files were left half-written.
+after a random time, between far shorter and far longer than a save. Prints how many deaths
+left the old engine and how many the new one, the last n, and how many half-written files.
 """
 
 import os
