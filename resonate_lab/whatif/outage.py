@@ -41,7 +41,13 @@ from resonate_lab.whatif.catchup import (
     promise_ids,
     repeated,
 )
-from resonate_lab.whatif.fleet import MAX_TIMEOUT_MS, Source, compile_fleet, read_fleet
+from resonate_lab.whatif.fleet import (
+    MAX_TIMEOUT_MS,
+    Source,
+    compile_fleet,
+    read_fleet,
+    refused_rows,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -372,7 +378,7 @@ def what_if(
     run = caught_up(kept, [arrays[row] for row in accepted], up, rules)
     return WhatIf(
         fleet=kept,
-        refused=_refused(given, reasons),
+        refused=refused_rows(given, reasons),
         down=(timestamp(start), timestamp(up)),
         profile=rules,
         _catch_up=run,
@@ -457,16 +463,3 @@ def _completed(fleet: pd.DataFrame, timeout: int) -> pd.DataFrame:
         cells[:] = [dict(default) if cell is None else cell for cell in own]
         given[name] = pd.Series(cells, index=given.index, dtype=object)
     return given
-
-
-def _refused(fleet: pd.DataFrame, reasons: Sequence[str]) -> pd.DataFrame:
-    at_fault = np.flatnonzero([bool(why) for why in reasons])
-    lines = fleet["line"] if "line" in fleet else pd.Series(np.arange(1, len(fleet) + 1))
-    return pd.DataFrame(
-        {
-            "schedule_id": fleet["id"].iloc[at_fault].array,
-            "cron": fleet["cron"].iloc[at_fault].array,
-            "line": lines.iloc[at_fault].to_numpy(),
-            "reason": pd.Series([why for why in reasons if why], dtype=str),
-        }
-    )
