@@ -1,7 +1,6 @@
 """The engine, profile `standard`: what the two documents promise, asked over the wire."""
 
 import gc
-import json
 from dataclasses import fields
 
 import pandas as pd
@@ -9,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from wire import DAY, HOUR, MINUTE, SECOND, TARGET, TARGETED, Client, T
 
 from resonate_lab import CronExpression, Engine
 from resonate_lab.engine import internal
@@ -18,10 +18,6 @@ from resonate_lab.protocol.records import wire_name
 from resonate_lab.protocol.requests import REQUESTS
 
 STANDARD = PROFILES["standard"]
-T = 1704067200000  # 2024-01-01T00:00:00Z
-SECOND, MINUTE, HOUR, DAY = 1000, 60_000, 3_600_000, 86_400_000
-TARGET = "poll://any@default"
-TARGETED = {"resonate:target": TARGET}
 FIVE = [
     "resonate:schedule",
     "resonate:origin",
@@ -29,47 +25,6 @@ FIVE = [
     "resonate:parent",
     "resonate:prefix",
 ]
-
-
-class Client:
-    """Asks an engine over the wire, each time at an instant."""
-
-    def __init__(self, profile="standard", now=T):
-        self.engine = Engine(profile, now=now)
-        self.now = now
-
-    def send(self, kind, **data):
-        head = {"corrId": "c-1", "version": "2026-04-01", "resonate:debug_time": self.now}
-        response = self.engine.send({"kind": kind, "head": head, "data": data})
-        assert response["kind"] == kind
-        assert response["head"].keys() == {"corrId", "status", "version"}
-        assert response["head"]["corrId"] == "c-1"
-        json.dumps(response)
-        return response["head"]["status"], response["data"]
-
-    def ok(self, kind, **data):
-        status, answer = self.send(kind, **data)
-        assert status == 200, answer
-        return answer
-
-    def schedule(self, id="s", cron="*/10 * * * *", **data):
-        default = {
-            "promiseId": "{{.id}}-{{.timestamp}}",
-            "promiseTimeout": HOUR,
-            "promiseTags": TARGETED,
-        }
-        return self.ok("schedule.create", id=id, cron=cron, **{**default, **data})["schedule"]
-
-    def tick(self, now):
-        self.now = now
-        assert self.ok("debug.tick", time=now) == []
-
-    def promise(self, id):
-        return self.ok("promise.get", id=id)["promise"]
-
-    def stored(self):
-        """Return the promises as stored, untouched, by id."""
-        return {record["id"]: record for record in self.ok("debug.snap")["promises"]}
 
 
 @pytest.fixture

@@ -375,10 +375,7 @@ class TestRefused:
         wanted[place] = token
         if place == 3:
             wanted[5] = "?"
-        try:
-            quartz = CronExpression(" ".join(wanted), "quartz")
-        except CronError:
-            pytest.skip("two question marks")
+        quartz = CronExpression(" ".join(wanted), "quartz")
         ours = CronExpression(refused(" ".join(wanted))[0].replacement)
         assert chain(ours, NOW) == chain(quartz, NOW)
 

@@ -22,9 +22,10 @@ class Client:
         head = {"corrId": "c-1", "version": "2026-04-01", "resonate:debug_time": self.now}
         response = self.engine.send({"kind": kind, "head": head, "data": data})
         assert response["kind"] == kind
-        assert response["head"] == {**response["head"], "corrId": "c-1", "version": "2026-04-01"}
+        status = response["head"]["status"]
+        assert response["head"] == {"corrId": "c-1", "status": status, "version": "2026-04-01"}
         json.dumps(response)
-        return response["head"]["status"], response["data"]
+        return status, response["data"]
 
     def ok(self, kind, **data):
         status, answer = self.send(kind, **data)
@@ -52,6 +53,13 @@ class Client:
         """Let the server look once for what is due."""
         self.now = now
         assert self.ok("debug.tick", time=now) == []
+
+    def promise(self, id):
+        return self.ok("promise.get", id=id)["promise"]
+
+    def stored(self):
+        """Return the promises as stored, untouched, by id."""
+        return {record["id"]: record for record in self.promises()}
 
     def promises(self):
         """Return the promises as stored, untouched, in the order of creation."""
