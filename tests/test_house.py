@@ -82,6 +82,10 @@ FLOORS = {
     "whatif.collisions": 4,
     "whatif.spread": 4,
     "plots": 4,
+    "plots.drawing": 4,
+    "plots.timeline": 4,
+    "plots.policies": 4,
+    "plots.load": 4,
     "widgets": 5,
     "cli": 6,
     "__main__": 6,
@@ -91,7 +95,7 @@ FLOORS = {
 # Arrows between rooms of one floor.
 SIDEWAYS = {("instants", "errors"), ("whatif", "plots")}
 
-# Modules that may import less than what lies below them.
+# Rooms that may import less than what lies below them.
 ONLY = {
     "_html": set(),
     "plots": {"errors", "instants", "_html"},
@@ -183,8 +187,9 @@ def objection(module: str, imported: Import) -> str | None:
         return f"{target} has no floor"
     if target in SOLE_IMPORTERS and module not in SOLE_IMPORTERS[target]:
         return f"only {', '.join(SOLE_IMPORTERS[target])} imports {target}"
-    if module in ONLY and target not in ONLY[module]:
-        return f"{module} may import {', '.join(sorted(ONLY[module])) or 'nothing of the package'}"
+    only = ONLY.get(room(module))
+    if only is not None and room(target) != room(module) and target not in only:
+        return f"{module} may import {', '.join(sorted(only)) or 'nothing of the package'}"
     if target == "" and FLOORS[module] < FLOORS[""]:
         return "the package itself is the door, and a room does not go out through it"
     if room(module) == room(target) or (room(module), room(target)) in SIDEWAYS:

@@ -1,0 +1,90 @@
+"""What all pictures share: a new Axes, an axis of time, names as safe text, empty states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib.dates as mdates
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+
+from resonate_lab._html import plain
+from resonate_lab.errors import FrameError
+
+__all__ = [
+    "WIDTH",
+    "as_days",
+    "days",
+    "empty",
+    "lanes_height",
+    "name_text",
+    "new_axes",
+    "require",
+    "time_axis",
+]
+
+WIDTH = 11  # inches
+_NAME_LENGTH = 36
+
+
+def require(frame: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Raise FrameError, naming the first column that a frame lacks."""
+    missing = [name for name in columns if name not in frame]
+    if missing:
+        present = ", ".join(map(str, frame.columns)) or "none"
+        raise FrameError(f"the frame has no column {missing[0]!r}; its columns are {present}")
+
+
+def days(column: pd.Series) -> npt.NDArray[np.float64]:
+    """Return tz-aware instants as matplotlib's days."""
+    utc = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    return as_days(utc.to_numpy(dtype="datetime64[ms]"))
+
+
+def as_days(stamps: npt.NDArray[np.datetime64]) -> npt.NDArray[np.float64]:
+    """Return UTC datetime64 as matplotlib's days."""
+    days = mdates.date2num(stamps)  # type: ignore[no-untyped-call]
+    return np.asarray(days, dtype=np.float64)
+
+
+def new_axes(height: float) -> Axes:
+    """Return the Axes of a new figure that is `WIDTH` wide and so many inches high."""
+    # pyplot, so that a notebook shows the figure; imported here, since it chooses a
+    # backend for the whole process.
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(WIDTH, height), layout="constrained")[1]
+
+
+def lanes_height(lanes: int) -> float:
+    """Return how high a figure of so many lanes is, in inches."""
+    return min(1.7 + 0.3 * max(lanes, 3), 40)
+
+
+def empty(ax: Axes, message: str) -> Axes:
+    """Write why there is nothing to draw, and return the Axes."""
+    ax.text(0.5, 0.5, message, ha="center", va="center", transform=ax.transAxes, alpha=0.7)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set_xlabel("time (UTC)")
+    return ax
+
+
+def name_text(name: str) -> str:
+    """Return an id as text that is safe to draw; a long one keeps its head and its tail."""
+    text = plain(name, None)
+    if len(text) <= _NAME_LENGTH:
+        return text
+    return f"{text[: _NAME_LENGTH // 2]}…{text[1 - _NAME_LENGTH // 2 :]}"
+
+
+def time_axis(ax: Axes, label: str) -> None:
+    """Let the x axis show UTC instants, concisely, with a label below."""
+    locator = mdates.AutoDateLocator(tz="UTC")  # type: ignore[no-untyped-call]
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(
+        mdates.ConciseDateFormatter(locator, tz="UTC", show_offset=False)  # type: ignore[no-untyped-call]
+    )
+    ax.set_xlabel(label, fontsize=8.5)
