@@ -7,6 +7,7 @@ Independent of the package: fields are read here by their own few lines (Quartz'
 import re
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 import oracle
@@ -18,6 +19,10 @@ START_MS, END_MS = (int(at.timestamp()) * 1000 for at in (START, END))
 DAY = 86_400_000
 
 NAMES = {name: n for n, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])}
+_MONTH_NAMES = [
+    *("jan", "feb", "mar", "apr", "may", "jun"),
+    *("jul", "aug", "sep", "oct", "nov", "dec"),
+]
 MONTHS = {
     name: n
     for n, name in enumerate(
@@ -75,10 +80,9 @@ def _day_test(system, dates_text, weekdays_text):
     return hit
 
 
-@cache
-def wall_ticks(system, text):
+def wall_ticks(system, text, start, end):
     """The ms, as a wall clock would count them, at which a text fires; two days to spare."""
-    first, last = (START - timedelta(2)).date(), (END + timedelta(2)).date()
+    first, last = (start - timedelta(2)).date(), (end + timedelta(2)).date()
     days = [first + timedelta(n) for n in range((last - first).days)]
     if system in ("quartz", "aws"):
         inner = text.removeprefix("cron(").removesuffix(")").replace("2199", "2099")
@@ -115,12 +119,18 @@ def offset_at(zone, ticks):
     return offsets[(ticks - first) // 900_000]
 
 
-def meant_ms(system, text, zone):
-    """The instants of eight years at which the author's clock shows the times."""
-    wall = wall_ticks(system, text)
+def quarters():
+    """Windows of three months: a text that fires each second is judged in such pieces."""
+    return list(pairwise(pd.date_range(START, END, freq="3MS").to_pydatetime()))
+
+
+def meant_ms(system, text, zone, start=START, end=END):
+    """The instants of (start, end) at which the author's clock shows the times."""
+    wall = wall_ticks(system, text, start, end)
     found = []
     for offset in np.unique(_offsets(zone)[1]):
         ticks = wall - offset
         found.append(ticks[offset_at(zone, ticks) == offset])
     ticks = np.sort(np.concatenate(found))
-    return ticks[(ticks > START_MS) & (ticks < END_MS)]
+    low, high = (int(at.timestamp()) * 1000 for at in (start, end))
+    return ticks[(ticks > low) & (ticks < high)]
