@@ -212,9 +212,13 @@ class TestOtherSources:
         assert fleet["cron"].tolist() == ["0 2 * * *", "@daily"]
         assert fleet["command"].tolist() == ["backup --all", "sweep"]
 
-    def test_a_crontab_of_another_zone_is_refused(self):
-        text = "CRON_TZ=America/New_York\n0 2 * * * x\n"
-        assert "UTC only" in refusal(io.StringIO(text), format="crontab")
+    def test_a_zone_line_holds_for_the_lines_after_it(self):
+        text = "0 1 * * * a\nCRON_TZ=America/New_York\n0 2 * * * b\nTZ=Asia/Tokyo\n0 3 * * * c\n"
+        fleet = read_fleet(io.StringIO(text), format="crontab")
+        assert fleet["zone"].tolist() == ["", "America/New_York", "America/New_York"]
+        expressions, reasons = compile_fleet(fleet, "resonate")
+        assert [one is None for one in expressions] == [False, True, True]
+        assert "UTC only" in reasons[1]
 
     @pytest.mark.parametrize("text", ["0 2 * * *\n", "@daily\n", "# nothing\n"])
     def test_a_crontab_line_without_a_command(self, text):

@@ -31,6 +31,7 @@ FLOORS = {
     "cron.mend": 1,
     "cron.lint": 1,
     "cron.crontab": 1,
+    "cron.elsewhere": 1,
     "cron.localtime": 1,
     "protocol": 1,
     "protocol.records": 1,
@@ -73,6 +74,9 @@ FLOORS = {
     "whatif.catchup": 4,
     "whatif.fleet": 4,
     "whatif.sources": 4,
+    "whatif.crontab_file": 4,
+    "whatif.manifests": 4,
+    "whatif.moved": 4,
     "whatif.audit": 4,
     "whatif.report": 4,
     "whatif.zones": 4,
@@ -121,6 +125,7 @@ THIRD_PARTY = {
     "IPython": {"widgets": "top"},
     "croniter": {"cron.crontab": "top"},
     "pyarrow": {"whatif": "lazy"},
+    "yaml": {"whatif.manifests": "lazy"},
     "tqdm": {"whatif": "top", "cli": "top"},
     "rich": {"cli": "top"},
     "click": {"cli": "top"},
@@ -259,6 +264,7 @@ class TestArrows:
         extras = [line for lines in project["optional-dependencies"].values() for line in lines]
         lines = project["dependencies"] + extras
         declared = {re.match(r"[\w-]+", line).group() for line in lines}
+        declared |= {"yaml"} if "pyyaml" in declared else set()
         used = {i.target for m, path in sources.items() for i in imports_of(m, path) if not i.ours}
         libraries = used - set(sys.stdlib_module_names)
         brought_by_ipywidgets = {"IPython"}

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -46,6 +46,7 @@ __all__ = [
     "Make",
     "Reading",
     "Translation",
+    "against",
     "compare",
     "crontab_fires_ms",
     "crontab_reading",
@@ -193,6 +194,11 @@ def _crontab_fields(text: str) -> list[str]:
         )
     fields = stripped.split(" ") if stripped.startswith("@") else stripped.split()
     for field in fields:
+        if "~" in field:
+            raise CrontabError(
+                f"crontab field {field[:40]!r} of {shown(text)} is drawn at random whenever the "
+                "file is loaded, so it names no time; write the number"
+            )
         if _DRAWN.fullmatch(field):
             raise CrontabError(
                 f"crontab field {field!r} of {shown(text)} is drawn from a hash or at random, "
@@ -448,7 +454,7 @@ class Comparison:
     text : str
         the expression
     other : str
-        "crontab" or the dialect that it is compared with
+        what it is compared with: "crontab", a dialect, or a place such as "in Kubernetes"
     verdict : str
         "same", "different", "refused-here", "refused-there" or "refused-both"; "same" and
         "different" hold for all instants from `after_ms` to the end of 2099
@@ -501,25 +507,62 @@ def verdict(
     -----
     Some 0.5 ms: the sets are compared, no tick is walked.
     """
-    ours = _compiled(text, make, dialect)
     there = _elsewhere(text, make, other)
+    where = "in a crontab" if other == "crontab" else f"in dialect {other!r}"
+    last = other == "crontab"
+    found = against(text, make, after_ms, there, where, dialect=dialect, seconds_last=last)
+    if other == "crontab" and text.strip().lower() in _SHORTHANDS and found.translation is not None:
+        return replace(found, other=other, translation=translate(text, make))
+    return replace(found, other=other)
+
+
+def against(
+    text: str,
+    make: Make,
+    after_ms: int,
+    there: Cron | Reading | str,
+    where: str,
+    *,
+    dialect: str = "resonate",
+    seconds_last: bool = False,
+) -> Comparison:
+    """Return whether a text means here what it means elsewhere, whoever read it there.
+
+    Parameters
+    ----------
+    text : str
+        the expression
+    make : callable (text, dialect) -> Cron
+        compiles a text
+    after_ms : int
+        instant, ms since the Unix epoch, UTC; the two are compared strictly after it
+    there : Cron, Reading or str
+        what it means elsewhere, or the sentence that refuses it
+    where : str
+        where that is, for the reasons, such as "in Kubernetes"
+    dialect : str
+        the dialect here
+    seconds_last : bool
+        True if the sixth field of the text is the seconds there
+    """
+    ours = _compiled(text, make, dialect)
     if isinstance(there, str):
         if isinstance(ours, str):
-            return Comparison(text, other, "refused-both", ours)
-        return Comparison(text, other, "refused-there", there)
+            return Comparison(text, where, "refused-both", ours)
+        return Comparison(text, where, "refused-there", there)
     theirs = there if isinstance(there, Reading) else dialect_reading(there)
     parting = None
     if not isinstance(ours, str):
         parting = _first_difference(ours, there, after_ms)
         if parting is None:
-            return Comparison(text, other, "same", f"the same instants: {_day_summary(theirs)}")
-    translation = translate(text, make) if other == "crontab" else translate_reading(theirs, make)
+            return Comparison(text, where, "same", f"the same instants: {_day_summary(theirs)}")
+    translation = translate_reading(theirs, make, seconds_last=seconds_last)
     if isinstance(ours, str):
-        return Comparison(text, other, "refused-here", ours, None, translation)
-    reason = _difference(dialect_reading(ours), theirs, other)
+        return Comparison(text, where, "refused-here", ours, None, translation)
+    reason = _difference(dialect_reading(ours), theirs, where, seconds_last)
     if parting is not None:
         reason += f"; they part at {format_instant(parting)}"
-    return Comparison(text, other, "different", reason, parting, translation)
+    return Comparison(text, where, "different", reason, parting, translation)
 
 
 def compare(
@@ -631,9 +674,8 @@ def _elsewhere(text: str, make: Make, other: str) -> Cron | Reading | str:
         return str(err)
 
 
-def _difference(ours: Reading, theirs: Reading, other: str) -> str:
+def _difference(ours: Reading, theirs: Reading, there: str, seconds_last: bool) -> str:
     """One clause that says how two readings of one text differ."""
-    there = "in a crontab" if other == "crontab" else f"in dialect {other!r}"
     if ours.fires_like(theirs):
         return (
             "dialect 'resonate-0.9.8' begins a year list at the month, day and time of the "
@@ -643,7 +685,7 @@ def _difference(ours: Reading, theirs: Reading, other: str) -> str:
     if ours.times != theirs.times:
         parts.append(
             f"the first field is the seconds here and the last {there}"
-            if other == "crontab" and len(ours.text.split()) > 5
+            if seconds_last and len(ours.text.split()) > 5
             else f"the times of the day are others {there}"
         )
     if theirs.either and len(ours.days_of_month) < 31 and len(ours.days_of_week) < 7:

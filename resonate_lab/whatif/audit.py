@@ -1,11 +1,13 @@
 """What the expressions of a fleet mean under Resonate, beside what their authors meant.
 
-The comparison itself is `resonate_lab.cron.crontab`; here it is asked for every row, once
-for equal rows, and the answers become a frame.
+The comparison itself is `resonate_lab.cron.crontab`, the grammars of other systems are
+`resonate_lab.cron.elsewhere`, other zones are `resonate_lab.whatif.moved`; here they are
+asked for every row, once for equal rows, and the answers become a frame.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,11 +15,13 @@ import numpy as np
 import pandas as pd
 
 from resonate_lab import frames
-from resonate_lab.cron import CronError, CronExpression, crontab, lint
-from resonate_lab.cron.reading import dialect_reading
+from resonate_lab.cron import CronError, CronExpression, crontab, elsewhere, lint
+from resonate_lab.cron.localtime import ZoneError, zone_named
+from resonate_lab.cron.reading import NEVER
 from resonate_lab.errors import FleetError
-from resonate_lab.instants import instant_ms
-from resonate_lab.whatif.fleet import Source, read_fleet
+from resonate_lab.instants import format_duration, instant_ms
+from resonate_lab.whatif.fleet import Source, is_utc, read_fleet
+from resonate_lab.whatif.moved import BY_SEASON, moved, part_ms
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Instant
@@ -33,8 +37,9 @@ _READING_NAMES = {
     "posix": "crontab",
     "unix": "crontab",
     "vixie": "crontab",
-    "kubernetes": "crontab",
-    "airflow": "crontab",
+    "kubernetes": "kubernetes",
+    "k8s": "kubernetes",
+    "airflow": "airflow",
     "github": "crontab",
     "quartz": "quartz",
     "aws": "aws",
@@ -75,8 +80,9 @@ def audit(
         anything that `read_fleet` takes
     source : str
         how the author meant the expressions: ``"crontab"`` (also called posix),
-        ``"quartz"``, ``"aws"`` or ``"resonate"``; a column ``dialect_guess`` or
-        ``dialect`` of the fleet, where not blank, has the last word
+        ``"quartz"``, ``"aws"`` (also called eventbridge), ``"kubernetes"``, ``"airflow"``
+        or ``"resonate"``; a column ``dialect_guess`` or ``dialect`` of the fleet, where not
+        blank, has the last word, and `read_fleet` makes one for files of a known kind
     after : instant, optional
         compare strictly after it, to the end of 2099; default: the start of this day, UTC
     progress : callable, optional
@@ -91,6 +97,7 @@ def audit(
         id, cron        str      as in the fleet
         fields          int64    words of the text: 5 to 7, 1 for a shorthand
         reading         str      how the author meant it
+        zone            str      whose times the author meant; "" is UTC
         verdict         category ``same`` instants as meant; ``different`` ones;
                                  ``refused`` by Resonate; ``unclear``, accepted here but
                                  senseless in the reading
@@ -100,8 +107,12 @@ def audit(
         theirs_at       instant  the first tick there from `differs_at` on
         proposed        str      the Resonate text that means what the author meant; ""
                                  where the verdict is same or no expression says it
-        proposed_second str      a second expression, where it takes two schedules
-        proven          bool     the proposal fires at exactly the author's instants
+        proposed_second str      a second expression, where it takes two schedules, which
+                                 share no instant; the two of a zone that changes its clocks
+                                 take turns, as the reason says
+        proven          bool     the proposal fires at exactly the author's instants, in a
+                                 zone for the next eight years, each text in its turn; of an
+                                 interval, at exactly its distances
         findings        str      codes of `lint`, joined by ", "
         =============== ======== ======================================================
 
@@ -115,7 +126,12 @@ def audit(
     Notes
     -----
     Verdicts and proposals are proved, not sampled: the sets of instants are compared as a
-    whole (see `resonate_lab.cron.crontab`). About 1 ms a distinct expression.
+    whole (see `resonate_lab.cron.crontab`). About 1 ms a distinct expression; in another
+    zone some 10 ms, and half a second a zone.
+
+    In a zone the author's instants are those at which the wall clock shows the times. What
+    happens to times that a change of the clocks skips or repeats differs from system to
+    system; `to_utc` has the rules.
 
     Examples
     --------
@@ -127,14 +143,15 @@ def audit(
     after_ms = instant_ms(pd.Timestamp.now("UTC").floor("D") if after is None else after, "after")
     readings = _readings(frame, source)
     texts = frame["cron"].tolist()
-    known: dict[tuple[str, str], _Row] = {}
+    zones = frame["zone"].tolist() if "zone" in frame else [""] * len(frame)
+    known: dict[tuple[str, str, str], _Row] = {}
     rows = []
     for at in progress(range(len(frame))):
-        key = (texts[at], readings[at])
+        key = (texts[at], readings[at], zones[at])
         if key not in known:
             known[key] = _judged(*key, after_ms)
         rows.append(known[key])
-    return _framed(frame, readings, rows)
+    return _framed(frame, readings, zones, rows)
 
 
 def audit_counts(audited: pd.DataFrame) -> pd.DataFrame:
@@ -198,7 +215,8 @@ def _author_means(row: Any) -> str:
     # A proposal is proved to mean what the author meant, so its words are the author's.
     parts = [text for text in (row.proposed, row.proposed_second) if text]
     if parts:
-        return " Also: ".join(CronExpression(text).explain() for text in parts)
+        also = " In turn with: " if BY_SEASON in row.reason else " Also: "
+        return also.join(CronExpression(text).explain() for text in parts)
     if row.reading == "quartz":
         try:
             return CronExpression(row.cron, "quartz").explain()
@@ -217,7 +235,8 @@ def _resonate_does(row: Any) -> str:
 def _write_instead(row: Any) -> str:
     if not row.proposed:
         return "no single expression"
-    return " and ".join(text for text in (row.proposed, row.proposed_second) if text)
+    both = " in turn with " if BY_SEASON in row.reason else " and "
+    return both.join(text for text in (row.proposed, row.proposed_second) if text)
 
 
 def _readings(fleet: pd.DataFrame, source: str) -> list[str]:
@@ -239,11 +258,37 @@ def _readings(fleet: pd.DataFrame, source: str) -> list[str]:
     return readings
 
 
-def _judged(text: str, reading: str, after_ms: int) -> _Row:
-    if not text.strip():
+_IN = {
+    "crontab": "in a crontab",
+    "aws": "in EventBridge",
+    "kubernetes": "in Kubernetes",
+    "airflow": "in Airflow",
+}
+_VERDICT_OF = {
+    "same": "same",
+    "different": "different",
+    "refused-here": "refused",
+    "refused-both": "refused",
+    "refused-there": "unclear",
+}
+
+
+def _judged(text: str, reading: str, zone: str, after_ms: int) -> _Row:
+    if not text.strip() and reading not in elsewhere.SYSTEMS:
         return _Row("refused", "the cron cell is blank: write an expression")
-    row = _judged_as_aws(text, after_ms) if reading == "aws" else _compared(text, reading, after_ms)
-    return row._replace(findings=", ".join(dict.fromkeys(_codes(text, after_ms))))
+    note = ""
+    inline = _INLINE_ZONE.match(text) if reading == "kubernetes" else None
+    if inline:
+        if zone:
+            return _Row("refused", f"{inline[1]}= in the schedule and timeZone exclude each other")
+        zone, text = inline[2], text[inline.end() :]
+        note = f"; {inline[1]}= in a schedule is refused by Kubernetes since 1.29, timeZone is not"
+    row = _compared(text, reading, zone, after_ms)
+    codes = ", ".join(dict.fromkeys(_codes(text, after_ms)))
+    return row._replace(reason=row.reason + note, findings=codes)
+
+
+_INLINE_ZONE = re.compile(r"(CRON_TZ|TZ)=(\S*)\s+")
 
 
 def _codes(text: str, after_ms: int) -> Iterable[str]:
@@ -253,24 +298,40 @@ def _codes(text: str, after_ms: int) -> Iterable[str]:
         return [finding.code for finding in lint.lint_refused(error)]
 
 
-def _compared(text: str, reading: str, after_ms: int) -> _Row:
-    found = crontab.verdict(text, CronExpression, after_ms, other=reading)
-    verdict = {
-        "same": "same",
-        "different": "different",
-        "refused-here": "refused",
-        "refused-both": "refused",
-        "refused-there": "unclear",
-    }[found.verdict]
+def _compared(text: str, reading: str, zone: str, after_ms: int) -> _Row:
+    if reading in elsewhere.SYSTEMS:
+        try:
+            there = elsewhere.system_reading(text, reading, CronExpression)
+        except elsewhere.ElsewhereError as error:
+            # Whether the server takes the text is no news: it never meant times.
+            return _Row("unclear" if _accepted(text) else "refused", str(error))
+        if isinstance(there, elsewhere.Interval):
+            return _interval(text, there)
+        found = crontab.against(
+            text, CronExpression, after_ms, there, _IN[reading], seconds_last=reading == "airflow"
+        )
+    else:
+        found = crontab.verdict(text, CronExpression, after_ms, other=reading)
+        there = None
     texts = found.translation.texts if found.translation else ()
-    row = _with_proposal(_Row(verdict, found.reason), texts)
+    row = _with_proposal(_Row(_VERDICT_OF[found.verdict], found.reason), texts)
     if found.translation and not texts:
         row = row._replace(reason=f"{found.reason}; {found.translation.reason}")
+    if found.verdict == "refused-both" and reading == "crontab" and _NO_TIME.search(text):
+        row = row._replace(reason=_crontab_refusal(text))
+    if reading == "aws" and (row.verdict == "different" or text.strip().startswith("cron(")):
+        row = row._replace(reason=_AWS_FIELDS if texts else f"{_AWS_FIELDS}; {_reason(found)}")
+    if not is_utc(zone):
+        return _in_zone(
+            text, row, texts or ((text,) if row.verdict == "same" else ()), zone, after_ms
+        )
     if found.first_difference_ms is None:
         return row
     before = found.first_difference_ms - 1000
     if reading == "crontab":
         theirs = next(iter(crontab.crontab_fires_ms(text, before, 1)), None)
+    elif there is not None:
+        theirs = there.parts_from(NEVER, before)
     else:
         theirs = CronExpression(text, reading).next_ms(before)
     return row._replace(
@@ -280,31 +341,74 @@ def _compared(text: str, reading: str, after_ms: int) -> _Row:
     )
 
 
-def _judged_as_aws(text: str, after_ms: int) -> _Row:
-    """Judge an EventBridge expression: Quartz's grammar without seconds, with a year."""
-    inner = text.strip().removeprefix("cron(").removesuffix(")")
+_AWS_FIELDS = (
+    "EventBridge's six fields begin with the minute and end with the year, the server's begin "
+    "with the second"
+)
+
+
+def _reason(found: crontab.Comparison) -> str:
+    return found.translation.reason if found.translation else found.reason
+
+
+_NO_TIME = re.compile(r"^\s*@reboot|~", re.IGNORECASE)
+
+
+def _crontab_refusal(text: str) -> str:
+    """Why a crontab's text means no instants, where that is the better reason."""
     try:
-        theirs = CronExpression(f"0 {inner}", "quartz")
-    except CronError as error:
-        return _Row("unclear", f"as EventBridge reads it, with seconds 0 in front: {error}")
-    meant = dialect_reading(theirs)
-    texts = crontab.translate_reading(meant, CronExpression).texts
+        crontab.crontab_reading(text)
+    except crontab.CrontabError as error:
+        return str(error)
+    raise AssertionError(f"{text!r} was refused before")
+
+
+def _accepted(text: str) -> bool:
     try:
-        ours = CronExpression(text)
-    except CronError as error:
-        return _with_proposal(_Row("refused", str(error)), texts)
-    differs = dialect_reading(ours).parts_from(meant, after_ms)
-    if differs is None:
-        return _Row("same", "the same instants")
-    row = _Row(
-        "different",
-        "EventBridge's six fields begin with the minute and end with the year, the server's "
-        "begin with the second",
-        differs,
-        _or_none(ours.next_ms(differs - 1)),
-        _or_none(theirs.next_ms(differs - 1)),
-    )
-    return _with_proposal(row, texts)
+        CronExpression(text)
+    except CronError:
+        return False
+    return True
+
+
+def _interval(text: str, interval: elsewhere.Interval) -> _Row:
+    """Judge a text that counts from the moment it was made: no clock says when that was."""
+    texts = elsewhere.interval_texts(interval.seconds)
+    length = format_duration(interval.seconds * 1000)
+    if texts:
+        reason = (
+            f"it fires every {length}, counted from {interval.begins}; what is proposed has the "
+            "same distances, counted from midnight UTC"
+        )
+    else:
+        reason = (
+            f"it fires every {length}, counted from {interval.begins}, and no one or two "
+            "expressions keep that distance from day to day"
+        )
+    return _with_proposal(_Row("refused", reason), texts)
+
+
+def _in_zone(text: str, row: _Row, local: tuple[str, ...], zone: str, after_ms: int) -> _Row:
+    """Judge a row whose times are those of another clock than UTC's."""
+    try:
+        zone_named(zone)
+    except ZoneError as error:
+        return _Row("refused", str(error))
+    if not local:
+        # What no expression says for a clock at UTC, none says for another.
+        return row
+    wall = [CronExpression(one) for one in local]
+    ours = CronExpression(text) if row.verdict != "refused" else None
+    found = moved(wall, ours, zone, after_ms)
+    if found.plain:
+        return _Row("same", found.reason)
+    first = "" if row.verdict == "same" else f"{row.reason.split('; they part')[0]}; "
+    verdict = "refused" if ours is None else "different"
+    row = _with_proposal(_Row(verdict, first + found.reason), found.texts)
+    if ours is None:
+        return row
+    differs, ours_at, theirs_at = part_ms(wall, ours, zone, after_ms)
+    return row._replace(differs_at=differs, ours_at=ours_at, theirs_at=theirs_at)
 
 
 def _with_proposal(row: _Row, texts: tuple[str, ...]) -> _Row:
@@ -316,13 +420,16 @@ def _or_none(ms: int | None) -> int:
     return -1 if ms is None else ms
 
 
-def _framed(fleet: pd.DataFrame, readings: list[str], rows: list[_Row]) -> pd.DataFrame:
+def _framed(
+    fleet: pd.DataFrame, readings: list[str], zones: list[str], rows: list[_Row]
+) -> pd.DataFrame:
     columns = dict(zip(_Row._fields, zip(*rows, strict=True), strict=True)) if rows else {}
     data: dict[str, object] = {
         "id": fleet["id"].array,
         "cron": fleet["cron"].array,
         "fields": np.array([len(text.split()) for text in fleet["cron"].tolist()], dtype=np.int64),
         "reading": pd.Series(readings, dtype=str),
+        "zone": pd.Series(zones, dtype=str),
     }
     for name in _Row._fields:
         cells = columns.get(name, ())

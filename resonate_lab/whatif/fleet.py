@@ -31,6 +31,7 @@ __all__ = [
     "MAX_TIMEOUT_MS",
     "Source",
     "compile_fleet",
+    "is_utc",
     "read_fleet",
     "refused_rows",
 ]
@@ -42,14 +43,23 @@ MAX_TIMEOUT_MS = 2**63 - 1 - EPOCH_END_MS
 # first. Names are compared without case, blanks, hyphens and underscores, which covers
 # the wire's promiseId as well.
 _ALIASES: dict[str, tuple[str, ...]] = {
-    "id": ("id", "scheduleid", "name"),
+    "id": ("id", "scheduleid", "name", "dagid"),
     "cron": CRON_NAMES,
     "promise_id": ("promiseid",),
     "promise_timeout": ("promisetimeout",),
     "promise_tags": ("promisetags",),
     "promise_param": ("promiseparam",),
     "dialect": ("dialect",),
+    "zone": ("zone", "timezone", "crontz", "scheduleexpressiontimezone"),
     "source": ("source",),
+}
+
+# Columns that one system alone has, and so tell how the expressions are meant.
+_SYSTEM_OF = {
+    "scheduleexpression": "aws",
+    "scheduleexpressiontimezone": "aws",
+    "dagid": "airflow",
+    "timetablesummary": "airflow",
 }
 
 
@@ -61,12 +71,17 @@ def read_fleet(
     Parameters
     ----------
     source : path, file object or DataFrame
-        CSV (comma, semicolon or tab), a user crontab, the JSON that
-        ``resonate schedules search`` prints (several pages may follow one another),
+        CSV (comma, semicolon or tab), a crontab, the JSON that ``resonate schedules
+        search`` prints (several pages may follow one another), Kubernetes manifests with
+        CronJobs (YAML, or the JSON of ``kubectl get cronjobs -o json``), the JSON of ``aws
+        events list-rules``, ``aws scheduler get-schedule`` and of Airflow's list of DAGs,
         Parquet (needs pyarrow), or a DataFrame. The cron column may also be called
-        ``expr``, ``expression``, ``cron_expression`` or ``schedule``.
-    format : {"csv", "crontab", "json", "parquet"}, optional
-        default: by the file's suffix, else by its first bytes, else CSV
+        ``expr``, ``expression``, ``cron_expression``, ``schedule``,
+        ``schedule_expression``, ``schedule_interval`` or ``timetable_summary``.
+    format : {"csv", "crontab", "json", "parquet", "system-crontab", "yaml"}, optional
+        default: by the file's name, else by its first bytes, else CSV. A crontab is a
+        system's, with a user before the command, if it is ``etc/crontab``, lies in a folder
+        ``cron.d``, or has the usual comment that names the columns.
     encoding : str, optional
         default: by the byte-order mark (UTF-8, UTF-16, UTF-32), else UTF-8
 
@@ -83,8 +98,11 @@ def read_fleet(
         promise_tags    object dict of str to str, or None where blank
         promise_param   object dict, or None where blank
         dialect         str    "" where blank
+        zone            str    of the times; "" where blank, which is UTC
         source          str    "" where blank
-        line            int64  first line of the row, for CSV and crontab
+        dialect_guess   str    of files that show it: ``kubernetes``, ``aws``, ``airflow``,
+                               ``crontab``
+        line            int64  first line of the row, for CSV, crontab and YAML
         =============== ====== ====================================================
 
         Only ``id`` and ``cron`` are always there. Other columns follow as they are.
@@ -101,7 +119,8 @@ def read_fleet(
     Notes
     -----
     Cells that a spreadsheet would take for formulas are text here. A DataFrame may be
-    empty; a file may not.
+    empty; a file may not. A line ``CRON_TZ=`` of a crontab holds for the lines after it;
+    ``TZ=`` does not, as the daemons give that to the commands only.
 
     Examples
     --------
@@ -133,6 +152,16 @@ def compile_fleet(
     """
     known: dict[tuple[str, str], tuple[CronExpression | None, str]] = {}
 
+    def in_utc(text: str, chosen: str, zone: str) -> tuple[CronExpression | None, str]:
+        if not is_utc(zone):
+            return None, (
+                f"the times are those of zone {zone[:60]!r}, and Resonate evaluates in UTC only: "
+                "audit the fleet for what to write instead"
+            )
+        if (text, chosen) not in known:
+            known[text, chosen] = compiled(text, chosen)
+        return known[text, chosen]
+
     def compiled(text: str, chosen: str) -> tuple[CronExpression | None, str]:
         if not text.strip():
             return None, "the cron cell is blank: write an expression such as '0 9 * * MON-FRI'"
@@ -148,13 +177,17 @@ def compile_fleet(
 
     texts = fleet["cron"].tolist()
     dialects = fleet["dialect"].tolist() if "dialect" in fleet else [""] * len(texts)
-    results = []
-    for text, own in zip(texts, dialects, strict=True):
-        key = (text, own or dialect)
-        if key not in known:
-            known[key] = compiled(*key)
-        results.append(known[key])
+    zones = fleet["zone"].tolist() if "zone" in fleet else [""] * len(texts)
+    results = [
+        in_utc(text, own or dialect, zone)
+        for text, own, zone in zip(texts, dialects, zones, strict=True)
+    ]
     return [expression for expression, _ in results], [reason for _, reason in results]
+
+
+def is_utc(zone: str) -> bool:
+    """Return whether a zone's cell is blank or names UTC."""
+    return zone.strip().upper() in ("", "UTC", "ETC/UTC", "GMT", "Z")
 
 
 def refused_rows(fleet: pd.DataFrame, reasons: Sequence[str]) -> pd.DataFrame:
@@ -188,6 +221,11 @@ def _tidy(table: Table) -> pd.DataFrame:
     for head, column in table.columns.items():
         if head not in roles.values():
             data[head] = pd.Series(column)
+    if "dialect" not in data and "dialect_guess" not in data:
+        keys = {name_key(head) for head in table.columns}
+        system = next((name for key, name in _SYSTEM_OF.items() if key in keys), None)
+        if system is not None:
+            data["dialect_guess"] = pd.Series([system] * len(table.places), dtype=str)
     if table.unit == "line" and "line" not in data:
         data["line"] = pd.Series(table.places, dtype=np.int64)
     order = [name for name in _ALIASES if name in data]
@@ -356,6 +394,13 @@ def _is_object(value: object, texts_only: bool) -> bool:
     return not texts_only or all(isinstance(part, str) for pair in value.items() for part in pair)
 
 
+def _zones(table: Table, cells: list[object]) -> pd.Series:
+    names = _text_column("zone")(table, cells).tolist()
+    # Airflow's API prints the object: Timezone('UTC').
+    bare = [re.sub(r"^Timezone\('(.*)'\)$", r"\1", name.strip()) for name in names]
+    return pd.Series(bare, dtype=str)
+
+
 _CELLS: dict[str, Callable[[Table, list[object]], pd.Series]] = {
     "cron": _text_column("cron"),
     "promise_id": _text_column("promise_id"),
@@ -363,5 +408,6 @@ _CELLS: dict[str, Callable[[Table, list[object]], pd.Series]] = {
     "promise_tags": _objects("promise_tags", texts_only=True),
     "promise_param": _objects("promise_param", texts_only=False),
     "dialect": _text_column("dialect"),
+    "zone": _zones,
     "source": _text_column("source"),
 }

@@ -19,6 +19,7 @@ from typing import IO, cast
 import pandas as pd
 
 from resonate_lab.errors import FleetError
+from resonate_lab.whatif import crontab_file, manifests
 
 __all__ = ["CRON_NAMES", "FORMATS", "MAX_BYTES", "Source", "Table", "name_key", "read_table"]
 
@@ -27,13 +28,18 @@ Source = str | os.PathLike[str] | IO[str] | IO[bytes] | pd.DataFrame
 MAX_BYTES = 256 * 1024 * 1024
 """Largest file that is read at once; about five million rows."""
 
-CRON_NAMES = ("cron", "expr", "expression", "cronexpression", "schedule")
+CRON_NAMES = (
+    *("cron", "expr", "expression", "cronexpression", "schedule"),
+    *("scheduleexpression", "scheduleinterval", "timetablesummary"),
+)
 """What the column of the expressions may be called, best first; see `name_key`."""
 
-FORMATS = ("csv", "crontab", "json", "parquet")
+FORMATS = ("csv", "crontab", "json", "parquet", "system-crontab", "yaml")
 _SUFFIXES = {
     ".crontab": "crontab",
     ".cron": "crontab",
+    ".yaml": "yaml",
+    ".yml": "yaml",
     ".json": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -68,15 +74,20 @@ def read_table(source: Source, format: str | None, encoding: str | None) -> Tabl
         raise FleetError(f"format {format!r} is none of {', '.join(FORMATS)}")
     if isinstance(source, pd.DataFrame):
         return _from_frame(source, "the frame")
-    name, content = _content(source)
-    kind = format or _guess(name, content)
+    path, content = _content(source)
+    name = repr(PurePath(path).name) if path else "the file object"
+    kind = format or _guess(path, content)
     if kind == "parquet":
         return _from_parquet(name, content)
     text = content if isinstance(content, str) else _decode(name, content, encoding)
     if not text.strip():
         raise FleetError(f"{name} is empty, but a fleet needs at least one schedule")
-    reader = {"csv": _from_csv, "crontab": _from_crontab, "json": _from_json}[kind]
-    return reader(name, text)
+    if kind in ("crontab", "system-crontab"):
+        system = kind == "system-crontab" or (format is None and crontab_file.is_system(path, text))
+        return Table(name, "line", *crontab_file.entries(name, text, system=system))
+    if kind == "yaml":
+        return Table(name, "line", *manifests.from_yaml(name, text))
+    return {"csv": _from_csv, "json": _from_json}[kind](name, text)
 
 
 def name_key(head: str) -> str:
@@ -88,7 +99,7 @@ def name_key(head: str) -> str:
 
 
 def _content(source: object) -> tuple[str, str | bytes]:
-    """Return the source's name for messages, and all that it holds."""
+    """Return the source's path, "" for none, and all that it holds."""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(cast("str | os.PathLike[str]", source))
         if re.match(r"https?://", path, re.IGNORECASE):
@@ -100,15 +111,17 @@ def _content(source: object) -> tuple[str, str | bytes]:
             raise FleetError(
                 f"{path[:40]!r} holds a line break, so it is no path: wrap the text in io.StringIO"
             )
-        name = repr(PurePath(path).name)
         with open(path, "rb") as file:
             content: str | bytes = file.read(MAX_BYTES + 1)
     elif hasattr(source, "read"):
         label = getattr(source, "name", None)
-        name = repr(PurePath(label).name) if isinstance(label, str) else "the file object"
+        path = label if isinstance(label, str) else ""
         content = source.read(MAX_BYTES + 1)
         if not isinstance(content, str | bytes):
-            raise TypeError(f"read() of {name} gave {type(content).__name__}, not str or bytes")
+            raise TypeError(
+                f"read() of {path or 'the file object'} gave {type(content).__name__}, not str or "
+                "bytes"
+            )
     else:
         raise TypeError(
             "a fleet is read from a path, a file object or a DataFrame, "
@@ -116,21 +129,26 @@ def _content(source: object) -> tuple[str, str | bytes]:
         )
     if len(content) > MAX_BYTES:
         raise FleetError(
-            f"{name} is larger than {MAX_BYTES // 2**20} MiB: split it, or pass it as a DataFrame"
+            f"{repr(PurePath(path).name) if path else 'the file object'} is larger than "
+            f"{MAX_BYTES // 2**20} MiB: split it, or pass it as a DataFrame"
         )
-    return name, content
+    return path, content
 
 
-def _guess(name: str, content: str | bytes) -> str:
-    file = PurePath(name.strip("'\""))
+def _guess(path: str, content: str | bytes) -> str:
+    file = PurePath(path)
     if file.suffix.lower() in _SUFFIXES:
         return _SUFFIXES[file.suffix.lower()]
-    if file.name == "crontab":
+    if file.name == "crontab" or file.parent.name == "cron.d":
         return "crontab"
     start = content[:64].lstrip()
-    if start[:4] == b"PAR1":
+    if isinstance(start, str):
+        start = start.encode("utf-8", "replace")
+    if start.startswith(b"PAR1"):
         return "parquet"
-    return "json" if start[:1] in ("{", "[", b"{", b"[") else "csv"
+    if start.startswith((b"---\n", b"apiVersion:")):
+        return "yaml"
+    return "json" if start.startswith((b"{", b"[")) else "csv"
 
 
 def _decode(name: str, content: bytes, encoding: str | None) -> str:
@@ -214,51 +232,20 @@ def _delimiter(text: str) -> str:
     return ","
 
 
-def _from_crontab(name: str, text: str) -> Table:
-    lines: list[int] = []
-    columns: dict[str, list[object]] = {"id": [], "cron": [], "command": []}
-    for line, raw in enumerate(text.splitlines(), 1):
-        entry = raw.strip()
-        if not entry or entry.startswith("#"):
-            continue
-        setting = re.match(r"""["']?(\w+)["']?\s*=\s*(.*)""", entry)
-        if setting:
-            _check_zone(f"line {line} of {name}", *setting.groups())
-            continue
-        words = entry.split(None, 1 if entry.startswith("@") else 5)
-        wanted = 2 if entry.startswith("@") else 6
-        if len(words) < wanted:
-            raise FleetError(
-                f"line {line} of {name} ({entry[:60]!r}) holds {len(words)} words, but a crontab "
-                "line is five fields or a word such as @daily, and then a command"
-            )
-        lines.append(line)
-        columns["id"].append(f"line-{line}")
-        columns["cron"].append(" ".join(words[:-1]))
-        columns["command"].append(words[-1])
-    if not lines:
-        raise FleetError(f"{name} holds no crontab line that starts a command")
-    return Table(name, "line", lines, columns)
-
-
-def _check_zone(where: str, variable: str, value: str) -> None:
-    zone = value.strip().strip("\"'")
-    if variable in ("CRON_TZ", "TZ") and zone.upper() not in ("", "UTC", "ETC/UTC", "GMT"):
-        raise FleetError(
-            f"{where} sets {variable}={zone!r}, but Resonate evaluates in UTC only: "
-            "rewrite the entries in UTC and remove the line"
-        )
-
-
 def _from_json(name: str, text: str) -> Table:
     pages = _json_pages(name, text)
     last = pages[-1]
+    if isinstance(last, dict) and last.get("NextToken"):
+        raise FleetError(
+            f"{name} ends with a page that names a NextToken, so schedules are missing: let the "
+            "aws command print all pages"
+        )
     if isinstance(last, dict) and last.get("cursor"):
         raise FleetError(
             f"{name} ends with a page that names a cursor ({last['cursor']!r}), so schedules are "
             "missing: append the pages that 'resonate schedules search --cursor' prints for it"
         )
-    records = [record for page in pages for record in _json_records(page)]
+    records = [record for page in pages for record in manifests.records(name, page)]
     columns: dict[str, list[object]] = {}
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):
@@ -292,16 +279,6 @@ def _json_pages(name: str, text: str) -> list[object]:
     except (RecursionError, ValueError) as error:
         raise FleetError(f"{name} is no JSON that Python can hold: {error}") from error
     return pages
-
-
-def _json_records(page: object) -> list[object]:
-    if isinstance(page, list):
-        return [record for item in page for record in _json_records(item)]
-    if isinstance(page, dict) and isinstance(page.get("schedules"), list):
-        return cast("list[object]", page["schedules"])
-    if isinstance(page, dict) and isinstance(page.get("schedule"), dict):
-        return [page["schedule"]]
-    return [page]
 
 
 def _from_parquet(name: str, content: str | bytes) -> Table:
