@@ -19,10 +19,6 @@ START_MS, END_MS = (int(at.timestamp()) * 1000 for at in (START, END))
 DAY = 86_400_000
 
 NAMES = {name: n for n, name in enumerate(["sun", "mon", "tue", "wed", "thu", "fri", "sat"])}
-_MONTH_NAMES = [
-    *("jan", "feb", "mar", "apr", "may", "jun"),
-    *("jul", "aug", "sep", "oct", "nov", "dec"),
-]
 MONTHS = {
     name: n
     for n, name in enumerate(
@@ -120,7 +116,7 @@ def offset_at(zone, ticks):
 
 
 def quarters():
-    """Windows of three months: a text that fires each second is judged in such pieces."""
+    """Windows of three months: a text that fires often is judged in such pieces."""
     return list(pairwise(pd.date_range(START, END, freq="3MS").to_pydatetime()))
 
 
