@@ -246,5 +246,6 @@ def _checked(row: Sequence[object], columns: Sequence[str], number: int) -> Sequ
 
 def _is_numeric(cells: list[object]) -> bool:
     # bool is an int in Python, but reads as a word.
-    numbers = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells]
+    told = [cell for cell in cells if cell is not None]
+    numbers = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in told]
     return bool(numbers) and all(numbers)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -114,9 +113,13 @@ class PandasAnswer(Answer):
     """An answer that is a pandas object, and stays one in all that is not said here.
 
     `to_html`, `to_markdown` and `plot` are the answer's without arguments beside a path or
-    ``ax``. With any of pandas' own (``index=False``, ``kind="bar"``) they are pandas' own, and so
-    are ``plot.bar()`` and its like.
+    ``ax``. They are pandas' own with any of pandas' arguments (``index=False``, ``kind="bar"``),
+    as ``plot.bar()`` and its like, and where what is left of the object is no answer any more.
     """
+
+    @abstractmethod
+    def _is_whole(self) -> bool:
+        """Return whether the object still has what its sentence, tables and picture need."""
 
     @abstractmethod
     def _draw(self, ax: Axes | None) -> Axes:
@@ -129,13 +132,13 @@ class PandasAnswer(Answer):
 
     def to_html(self, path: Target | None = None, **pandas: Any) -> str:
         """Return the answer as one self-contained page, and write it to `path`."""
-        if pandas:
+        if pandas or not self._is_whole():
             return super(Answer, self).to_html(path, **pandas)  # type: ignore[misc, no-any-return]
         return super().to_html(path)
 
     def to_markdown(self, path: Target | None = None, **pandas: Any) -> str:
         """Return the answer as GitHub's Markdown to paste, and write it to `path`."""
-        if pandas:
+        if pandas or not self._is_whole():
             return super(Answer, self).to_markdown(path, **pandas)  # type: ignore[misc, no-any-return]
         return super().to_markdown(path)
 
@@ -143,27 +146,23 @@ class PandasAnswer(Answer):
 class AnswerFrame(PandasAnswer, pd.DataFrame):  # type: ignore[misc]  # pandas takes more
     """A frame that is an answer, as long as it has the columns that it needs.
 
-    Rows may go, be sorted or joined to others of their kind, columns be added: it stays an
-    answer. Without one of those in ``_needs``, or with other types in them, it is a plain
-    DataFrame.
+    Rows may go, be sorted or joined to others of their kind, columns be added.
     """
 
     _needs: ClassVar[Mapping[str, str]]  # column: kind of its dtype, as numpy names it
 
     @property
     def _constructor(self) -> Any:
-        return partial(_answer_or_plain, type(self))
+        return type(self)
+
+    def _is_whole(self) -> bool:
+        dtypes = self.dtypes
+        return self.columns.is_unique and all(
+            name in dtypes and dtypes[name].kind == kind for name, kind in self._needs.items()
+        )
 
     def _main(self) -> pd.DataFrame:
         return pd.DataFrame(self)
-
-
-def _answer_or_plain(cls: type[AnswerFrame], *args: Any, **kwargs: Any) -> pd.DataFrame:
-    frame = pd.DataFrame(*args, **kwargs)
-    if not frame.columns.is_unique or not set(cls._needs) <= set(frame.columns):
-        return frame
-    kinds = {name: frame.dtypes[name].kind for name in cls._needs}
-    return cls(frame) if kinds == cls._needs else frame  # type: ignore[abstract]  # never it alone
 
 
 class _Plot(PlotAccessor):
@@ -174,7 +173,7 @@ class _Plot(PlotAccessor):
         self._answer = answer
 
     def __call__(self, *args: Any, ax: Axes | None = None, **kwargs: Any) -> Any:
-        if args or kwargs:
+        if args or kwargs or not self._answer._is_whole():
             return super().__call__(*args, ax=ax, **kwargs)
         return self._answer._draw(ax)
 

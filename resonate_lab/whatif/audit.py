@@ -82,12 +82,10 @@ class Audit(AnswerFrame):
     def headline(self) -> str:
         """Return the answer in one sentence."""
         n = self._counts()
-        unclear = (
-            f", {n['unclear']:,} make no sense in their author's dialect" if n["unclear"] else ""
-        )
+        unclear = f", {n['unclear']:,} unclear" if n["unclear"] else ""
         return (
-            f"of {counted(len(self), 'expression')} {n['same']:,} mean the same here, "
-            f"{n['different']:,} fire at other instants, {n['refused']:,} are refused{unclear}"
+            f"{counted(len(self), 'expression')}: {n['same']:,} with the same meaning here, "
+            f"{n['different']:,} with another, {n['refused']:,} refused{unclear}"
         )
 
     def _counts(self) -> dict[str, int]:

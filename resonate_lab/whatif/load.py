@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -112,8 +112,7 @@ class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
     """Ticks per bin, int64, on a UTC DatetimeIndex of the bins' beginnings; made by `load`.
 
     A Series that also knows whose load it is, which `peaks` and `makers` ask, and keeps that
-    through slices and arithmetic. What is not on instants any more, such as the mean by hour
-    of the day, is a plain Series.
+    through slices and arithmetic.
     """
 
     _title: ClassVar[str] = "How many ticks are there, and when?"
@@ -123,8 +122,8 @@ class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
     _bins: Bins | None = None
 
     @property
-    def _constructor(self) -> Any:
-        return _load_or_plain
+    def _constructor(self) -> type[Load]:
+        return Load
 
     @property
     def fleet(self) -> pd.DataFrame:
@@ -140,6 +139,13 @@ class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
         text = super().__repr__()
         refused = 0 if self._asked is None else len(self._asked.refused)
         return f"{text}\nrows refused: {refused:,}, see .refused" if refused else text
+
+    def _is_whole(self) -> bool:
+        # The mean by hour of the day, for instance, is on no instants any more.
+        index = self.index
+        if not isinstance(index, pd.DatetimeIndex) or index.tz is None:
+            return False
+        return self.dtype.kind in "iuf" and (index.freq is not None or self._bins is not None)
 
     def headline(self) -> str:
         """Return the answer in one sentence."""
@@ -175,12 +181,6 @@ class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
                 "this load does not know its fleet any more: ask load() again, or pass fleet="
             )
         return self._asked
-
-
-def _load_or_plain(*args: Any, **kwargs: Any) -> pd.Series:
-    series = pd.Series(*args, **kwargs)
-    on_instants = isinstance(series.index, pd.DatetimeIndex) and series.index.tz is not None
-    return Load(series) if on_instants else series
 
 
 class Peaks(AnswerFrame):

@@ -59,8 +59,10 @@ class Comparison(AnswerFrame):
         stated = self[self["starts"].notna()]
         if not len(stated):
             return found
-        order = stated.sort_values("starts", kind="stable")
-        least, most = order.iloc[0], order.iloc[-1]
+        least, most = (
+            stated.sort_values("starts", ascending=up, kind="stable").iloc[0]
+            for up in (True, False)
+        )
         return (
             f"{found}: from {counted(least['starts'], 'start')} ({least['policy']}) to "
             f"{most['starts']:,} ({most['policy']}), at most {stated['peak'].max():,} at once"

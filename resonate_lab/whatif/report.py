@@ -51,6 +51,11 @@ td:first-child, td:last-child { min-width: 9.5rem; }
 img { display: block; max-width: 100%; height: auto; margin: 1rem 0; background: #fff;
   border: 1px solid var(--line); border-radius: 6px; }
 @media print { body { max-width: none; padding: 0; font-size: 11px; }
+  h1 { font-size: 1.5rem; } div { overflow: visible !important; }
+  table { width: 100%; font-size: 9px; }
+  td, td:first-child, td:last-child { min-width: 0; max-width: none; overflow-wrap: anywhere;
+    white-space: normal !important; padding-right: .7em !important; }
+  td[style^="white-space"] { overflow-wrap: break-word !important; }
   h2, h3, tr, img, .card { break-inside: avoid; } h2, h3 { break-after: avoid; }
   .card { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 """
@@ -72,7 +77,7 @@ def page(title: str, answers: Sequence[Answer]) -> str:
 
 def markdown(answer: Answer) -> str:
     """Return an answer as GitHub's Markdown: its sentence and the first rows of its tables."""
-    lines = [f"### {answer._title}", "", f"{_html.markdown(answer.headline(), None)}."]
+    lines = [f"### {answer._title}", "", f"{_html.markdown(_sentence(answer), None)}"]
     for table in answer._tables():
         lines += ["", f"**{table.title}**", "", *_markdown_table(table)]
     return "\n".join([*lines, ""])
@@ -108,8 +113,8 @@ def showcase(what: WhatIf, size: int = 24) -> list[str]:
 def _sections(answer: Answer, title: str) -> Iterator[str]:
     if answer._title != title:
         yield f"<h2>{_html.escape(answer._title)}</h2>"
-    words = _html.escape(answer.headline(), None)
-    yield f"<p>{words}.</p>"
+    words = _html.escape(_sentence(answer), None)
+    yield f"<p>{words}</p>"
     yield _cards(answer._figures())
     data = base64.b64encode(answer._picture()).decode("ascii")
     yield f"<img alt='{words}' src='data:image/png;base64,{data}'>"
@@ -135,6 +140,11 @@ def _html_table(table: Table) -> str:
     texts = ([", ".join(c) if isinstance(c, list) else c for c in row] for row in rows)
     headings = list(_headings(table).values())
     return _html.table(texts, headings, limit=_PAGE_ROWS, total=len(table.frame))
+
+
+def _sentence(answer: Answer) -> str:
+    said = answer.headline()
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 # ---- Markdown
@@ -181,7 +191,7 @@ def _columns(table: Table, limit: int) -> list[list[object]]:
     frame = table.frame
     if table.most:
         frame = frame.nlargest(limit, table.most)
-    return [[_cell(cell) for cell in frame[name].head(limit)] for name in _headings(table)]
+    return [[_cell(cell) for cell in frame[name].head(limit).tolist()] for name in _headings(table)]
 
 
 def _headings(table: Table) -> dict[str, str]:
