@@ -1,9 +1,9 @@
-"""Hostile text made safe to show: in HTML, in a terminal, in a table of a notebook.
+"""Hostile text made safe to show: in HTML, in Markdown, in a terminal, in a notebook's table.
 
 Ids, tags and cron texts come from strangers. Three things are done to each of them and
 nowhere else: what cannot be seen (control, bidirectional and zero-width characters, odd
 blanks) is written out as ``\\u202e``, what is too long is cut and the cut is counted,
-and what HTML would read as markup is quoted. The tables inherit their colours, so they
+and what HTML or Markdown would read as markup is quoted. The tables inherit their colours, so they
 suit light and dark themes; there are no scripts and no ids, so equal input gives equal
 output.
 """
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from html import escape as _quote
 from itertools import islice
 
-__all__ = ["escape", "plain", "table"]
+__all__ = ["code", "escape", "markdown", "plain", "table"]
 
 # Categories that draw nothing, move the cursor, reorder their neighbours or cannot be
 # encoded: control, format (bidi, zero width, tags), surrogate, private, unassigned,
@@ -31,6 +31,14 @@ _UNSEEN_LETTERS = re.compile(
 )
 _CELL_LIMIT = 400  # characters: a finding of lint is shown whole
 _SHORT_NAMES = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+# What Markdown, or GitHub on top of it, would make something of: markup, HTML, a cell's end,
+# a mention that tells somebody, a reference, a link, mathematics, an emoji.
+_ACTIVE = re.compile(r"[@#<>&|\\`*_\[\]~$^]|://|www\.|:[a-z+-]", re.IGNORECASE)
+_NEVER_IN_CODE = re.compile(r"[`|\\]|^ | $")  # ends it, ends its cell, or is trimmed
+_NO_LETTER = re.compile(r"[^\w ]|_|^ | $")
+# A quoted text is one piece; an apostrophe within a word quotes nothing.
+_PIECE = re.compile(r"""(?<!\w)'[^']*'|(?<!\w)"[^"]*"|[^\s'"(]+(?:'\w+)*|\S""")
 
 _WRAP = "overflow-x:auto;max-width:100%"
 _TABLE = "border-collapse:collapse;color:inherit;background:transparent;margin:0.3em 0"
@@ -91,6 +99,61 @@ def escape(text: object, limit: int | None = 200) -> str:
     '&lt;b onclick=&#x27;x&#x27;&gt;\\u202egnp.exe'
     """
     return _quote(plain(text, limit), quote=True)
+
+
+def code(text: object, limit: int | None = 200) -> str:
+    r"""Return text as Markdown code: GitHub shows what it holds, links and tells nobody.
+
+    Parameters
+    ----------
+    text : object
+        anything; ``str(text)`` is shown
+    limit : int or None
+        characters of the text to keep; the number of those cut is told. None keeps all.
+
+    Returns
+    -------
+    str
+        one line that is safe in a cell of a table, too; "" for an empty text
+
+    Examples
+    --------
+    >>> print(code("*/5 * * * *"), code("a|`b`"))
+    `*/5 * * * *` <code>a&#124;&#96;b&#96;</code>
+    """
+    shown = plain(text, limit)
+    if not _NEVER_IN_CODE.search(shown):
+        return f"`{shown}`" if shown else ""
+    # No number of backticks keeps a | in its cell; HTML's own code with each sign by number does.
+    return f"<code>{_NO_LETTER.sub(lambda sign: f'&#{ord(sign[0])};', shown)}</code>"
+
+
+def markdown(text: object, limit: int | None = 400) -> str:
+    """Return a sentence as Markdown: its words as they are, what is more than words as code.
+
+    Parameters
+    ----------
+    text : object
+        anything; ``str(text)`` is shown
+    limit : int or None
+        characters of the text to keep; the number of those cut is told. None keeps all.
+
+    Returns
+    -------
+    str
+        one line that is safe in a cell of a table, too
+
+    Examples
+    --------
+    >>> print(markdown("day-of-week is '8': ask @ops, who know"))
+    day-of-week is '8': ask `@ops,` who know
+    >>> print(markdown("'0 9 * * 8' has no tick"))
+    `'0 9 * * 8'` has no tick
+    """
+    return _PIECE.sub(
+        lambda piece: code(piece[0], None) if _ACTIVE.search(piece[0]) else piece[0],
+        plain(text, limit),
+    )
 
 
 def table(
@@ -183,5 +246,6 @@ def _checked(row: Sequence[object], columns: Sequence[str], number: int) -> Sequ
 
 def _is_numeric(cells: list[object]) -> bool:
     # bool is an int in Python, but reads as a word.
-    numbers = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells]
+    told = [cell for cell in cells if cell is not None]
+    numbers = [isinstance(cell, int | float) and not isinstance(cell, bool) for cell in told]
     return bool(numbers) and all(numbers)

@@ -25,7 +25,7 @@ from resonate_lab import __version__, frames
 from resonate_lab._html import plain
 from resonate_lab.cron import CronError
 from resonate_lab.errors import ResonateLabError
-from resonate_lab.whatif import audit, read_fleet, what_if
+from resonate_lab.whatif import audit, read_fleet, report, what_if
 from resonate_lab.whatif.audit import audit_counts, misread
 
 if TYPE_CHECKING:
@@ -86,21 +86,17 @@ def demo(fleet: Path, out: str, down: str, up: str, promise_timeout: str, source
     JSON of `resonate schedules search`. Prints tables and writes report.html, a picture
     and the frames as CSV.
     """
-    # matplotlib is a second of start-up that --help should not pay.
-    from resonate_lab.whatif import report
-
     console = Console(highlight=False)
     schedules = read_fleet(fleet)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     audited = audit(schedules, source, after=down, progress=_progress("audit"))
-    frames.write_csv(audited, folder / "audit.csv")
+    audited.to_csv(folder / "audit.csv")
     what = what_if(schedules, (down, up), promise_timeout=promise_timeout)
-    frames.write_csv(what.summary, folder / "outage.csv")
+    what.to_csv(folder / "outage.csv")
     frames.write_csv(what.refused, folder / "refused.csv")
-    picture = report.timeline_png(what)
-    (folder / "timeline.png").write_bytes(picture)
-    page = report.fleet_page(fleet.name, audited, what, picture)
+    (folder / "timeline.png").write_bytes(report.timeline_png(what))
+    page = report.page(f"What {fleet.name} does under Resonate", [audited, what])
     (folder / "report.html").write_text(page, encoding="utf-8")
     _print_audit(console, fleet.name, audited)
     _print_outage(console, what)

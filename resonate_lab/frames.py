@@ -366,14 +366,24 @@ def durations(ms: _Ints, missing: _Bools) -> npt.NDArray[np.timedelta64]:
     return np.where(missing, _MISSING, ms).view("timedelta64[ms]")
 
 
-def write_csv(frame: pd.DataFrame, target: str | os.PathLike[str] | IO[str]) -> None:
+def write_csv(
+    frame: pd.DataFrame, target: str | os.PathLike[str] | IO[str] | None = None, **pandas: Any
+) -> str | None:
     """Write a frame as CSV (UTF-8) in which no cell is a formula to a spreadsheet.
 
     Parameters
     ----------
     frame : DataFrame
-        its index is left out
-    target : path or text file object
+        its index is written where it has a name
+    target : path or text file object, optional
+        default: the text is returned
+    **pandas
+        passed to `DataFrame.to_csv`, such as ``index=True`` or ``sep=";"``
+
+    Returns
+    -------
+    str or None
+        the text, where there is no target
 
     Notes
     -----
@@ -388,16 +398,31 @@ def write_csv(frame: pd.DataFrame, target: str | os.PathLike[str] | IO[str]) -> 
     id,n
     '=1+1,-1
     """
-    safe = frame.rename(columns=lambda name: _no_formula(str(name)))
+    # A plain frame: that of an answer writes itself by this function.
+    safe = pd.DataFrame(frame).rename(columns=_no_formula)
     for at, dtype in enumerate(frame.dtypes):
-        if pd.api.types.is_object_dtype(dtype) or isinstance(dtype, pd.StringDtype):
+        if _holds_texts(dtype):
             cells = [_no_formula(cell) for cell in frame.iloc[:, at].tolist()]
-            safe.isetitem(at, np.array(cells, dtype=object))
+            safe.isetitem(at, _objects(cells).array)
+    index = frame.index
+    kinds = index.dtypes if isinstance(index, pd.MultiIndex) else [index.dtype]
+    if any(map(_holds_texts, kinds)):
+        safe = safe.rename(index=_no_formula)
+    safe = safe.rename_axis(index=_no_formula)
+    named = any(name is not None for name in index.names)
     # With RFC 4180's line ends csv quotes a lone carriage return on every Python, too.
-    safe.to_csv(target, index=False, lineterminator="\r\n")
+    return safe.to_csv(target, **{"index": named, "lineterminator": "\r\n", **pandas})
 
 
-def _no_formula(cell: object) -> object:
+def _holds_texts(dtype: Any) -> bool:
+    return (
+        pd.api.types.is_object_dtype(dtype)
+        or isinstance(dtype, pd.StringDtype)
+        or (isinstance(dtype, pd.CategoricalDtype) and _holds_texts(dtype.categories.dtype))
+    )
+
+
+def _no_formula(cell: Any) -> Any:
     if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return f"'{cell}"
     return cell

@@ -71,12 +71,16 @@ MODULES = {
     "resonate_lab.plots": {
         "STATE_STYLE",
         "StateStyle",
+        "audit_bars",
         "calendar",
         "catch_up_timeline",
+        "clock_times",
         "hour_by_day",
         "load_curve",
+        "peak_bars",
+        "png",
         "policy_bars",
-        "timeline_png",
+        "running_curve",
     },
     "resonate_lab.whatif": {
         "Collisions",
@@ -168,7 +172,9 @@ CLASSES = {
         "summary",
         "tags",
         "ticks",
+        "to_csv",
         "to_html",
+        "to_markdown",
     },
 }
 

@@ -180,4 +180,4 @@ class TestTable:
 
 
 def test_the_public_names_are_these():
-    assert _html.__all__ == ["escape", "plain", "table"]
+    assert _html.__all__ == ["code", "escape", "markdown", "plain", "table"]

@@ -209,19 +209,19 @@ class TestEdges:
 class TestPng:
     def test_it_is_a_png_and_leaves_pyplot_alone(self):
         question = asked()
-        png = plots.timeline_png(question.ticks, down=question.down)
+        png = plots.png(plots.catch_up_timeline, question.ticks, down=question.down)
         assert png.startswith(b"\x89PNG")
         assert plt.get_fignums() == []
 
     def test_it_can_be_drawn_in_a_thread(self):
         done = []
-        thread = threading.Thread(target=lambda: done.append(plots.timeline_png(asked().ticks)))
+        thread = threading.Thread(target=lambda: done.append(plots.png(asked().plot)))
         thread.start()
         thread.join()
         assert done[0].startswith(b"\x89PNG")
 
     def test_nothing_missed_is_a_picture_too(self):
-        assert plots.timeline_png(asked().ticks.head(0)).startswith(b"\x89PNG")
+        assert plots.png(plots.catch_up_timeline, asked().ticks.head(0)).startswith(b"\x89PNG")
 
 
 def a_load(freq="1min", start="2024-01-01", end="2024-01-31 23:59:59", cron="*/20 9 * * MON-FRI"):

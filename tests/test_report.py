@@ -43,7 +43,7 @@ def page():
     fleet = pd.concat([frame, bad])
     asked = what_if(fleet, DOWN)
     audited = audit(fleet, after=DOWN[0])
-    return report.fleet_page("<b>fleet</b>", audited, asked, report.timeline_png(asked))
+    return report.page("<b>fleet</b>", [audited, asked])
 
 
 class TestPage:
@@ -58,7 +58,7 @@ class TestPage:
 
     def test_hostile_texts_are_shown_and_do_nothing(self, page):
         tags = Page(page).tags
-        assert [tag for tag, _ in tags].count("img") == 1
+        assert [tag for tag, _ in tags].count("img") == 2
         assert [tag for tag, _ in tags].count("style") == 1
         words = "".join(Page(page).words)
         assert "<img src=x onerror=alert(1)>" in words

@@ -5,17 +5,26 @@ function shows a figure or touches rcParams, and none draws an artist per row: a
 ticks become one scatter a state, thinned to what the pixels can tell apart.
 """
 
+from resonate_lab.plots.audit import audit_bars
+from resonate_lab.plots.collisions import running_curve
+from resonate_lab.plots.drawing import png
 from resonate_lab.plots.load import calendar, hour_by_day, load_curve
+from resonate_lab.plots.peaks import peak_bars
 from resonate_lab.plots.policies import policy_bars
-from resonate_lab.plots.timeline import STATE_STYLE, StateStyle, catch_up_timeline, timeline_png
+from resonate_lab.plots.timeline import STATE_STYLE, StateStyle, catch_up_timeline
+from resonate_lab.plots.zones import clock_times
 
 __all__ = [
     "STATE_STYLE",
     "StateStyle",
+    "audit_bars",
     "calendar",
     "catch_up_timeline",
+    "clock_times",
     "hour_by_day",
     "load_curve",
+    "peak_bars",
+    "png",
     "policy_bars",
-    "timeline_png",
+    "running_curve",
 ]

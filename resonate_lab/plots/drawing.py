@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import ParamSpec
 
 import matplotlib.dates as mdates
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from resonate_lab._html import plain
 from resonate_lab.errors import FrameError
 
 __all__ = [
+    "CURVE_POINTS",
     "WIDTH",
     "as_days",
     "days",
@@ -21,12 +26,25 @@ __all__ = [
     "lanes_height",
     "name_text",
     "new_axes",
+    "png",
     "require",
+    "round_span",
     "time_axis",
 ]
 
 WIDTH = 11  # inches
+CURVE_POINTS = 800  # of a curve; more would share pixels
 _NAME_LENGTH = 36
+_SPANS = tuple(  # ms: the lengths of time that a point of a curve may stand for
+    seconds * 1000
+    for seconds in (
+        *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200),
+        *(86_400, 604_800, 2_419_200, 31_536_000),
+    )
+)
+_PNG_DPI = 160  # sharp on paper and on a dense screen
+_off_screen = ContextVar("_off_screen", default=False)
+_Arguments = ParamSpec("_Arguments")
 
 
 def require(frame: pd.DataFrame, columns: Sequence[str]) -> None:
@@ -51,6 +69,8 @@ def as_days(stamps: npt.NDArray[np.datetime64]) -> npt.NDArray[np.float64]:
 
 def new_axes(height: float) -> Axes:
     """Return the Axes of a new figure that is `WIDTH` wide and so many inches high."""
+    if _off_screen.get():
+        return Figure(figsize=(WIDTH, height), layout="constrained").subplots()
     # pyplot, so that a notebook shows the figure; imported here, since it chooses a
     # backend for the whole process.
     import matplotlib.pyplot as plt
@@ -58,9 +78,45 @@ def new_axes(height: float) -> Axes:
     return plt.subplots(figsize=(WIDTH, height), layout="constrained")[1]
 
 
+def png(
+    draw: Callable[_Arguments, Axes], *args: _Arguments.args, **kwargs: _Arguments.kwargs
+) -> bytes:
+    """Return as PNG what a function of this package draws, for a file or a page.
+
+    It is drawn on a figure of its own, so it works in any thread and leaves pyplot alone.
+
+    Parameters
+    ----------
+    draw : callable
+        a picture of this package, or the ``plot`` of an answer
+    *args, **kwargs
+        passed to it
+
+    Examples
+    --------
+    >>> from resonate_lab import plots
+    >>> png(plots.load_curve, pd.Series(1, pd.date_range("2024", periods=9, tz="UTC")))[1:4]
+    b'PNG'
+    """
+    token = _off_screen.set(True)
+    try:
+        figure = draw(*args, **kwargs).get_figure(root=True)
+    finally:
+        _off_screen.reset(token)
+    assert figure is not None
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=_PNG_DPI)
+    return out.getvalue()
+
+
 def lanes_height(lanes: int) -> float:
     """Return how high a figure of so many lanes is, in inches."""
     return min(1.7 + 0.3 * max(lanes, 3), 40)
+
+
+def round_span(least: float) -> int:
+    """Return a length of time that people have a name for, of at least so many ms."""
+    return next((span for span in _SPANS if span >= least), _SPANS[-1])
 
 
 def empty(ax: Axes, message: str) -> Axes:

@@ -15,7 +15,14 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from resonate_lab.errors import FrameError
 from resonate_lab.instants import format_duration, format_instant
-from resonate_lab.plots.drawing import as_days, empty, new_axes, time_axis
+from resonate_lab.plots.drawing import (
+    CURVE_POINTS,
+    as_days,
+    empty,
+    new_axes,
+    round_span,
+    time_axis,
+)
 
 __all__ = ["calendar", "hour_by_day", "load_curve"]
 
@@ -26,14 +33,6 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAYS_NAMED = 45  # more days than that have no room for their names
 _WEEKS_NAMED = 10
 _FRAMED = 12  # cells; more frames say nothing
-_CURVE_POINTS = 800
-_SPANS = tuple(  # ms: the lengths of time that bins of a curve are drawn together in
-    seconds * 1000
-    for seconds in (
-        *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200),
-        *(86_400, 604_800, 2_419_200, 31_536_000),
-    )
-)
 # Line styles tell the curves apart where colours do not.
 _CURVES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"), ("#000000", "-."))
 
@@ -267,12 +266,8 @@ class _Bins(NamedTuple):
     @property
     def span(self) -> int:
         """Length of time that one point of a curve stands for, ms."""
-        least = len(self.at) * self.width / _CURVE_POINTS
-        return (
-            self.width
-            if least <= self.width
-            else next((span for span in _SPANS if span >= least), _SPANS[-1])
-        )
+        least = len(self.at) * self.width / CURVE_POINTS
+        return self.width if least <= self.width else round_span(least)
 
     def drawn(self) -> tuple[npt.NDArray[np.float64], ...]:
         """Return the points of a curve (matplotlib's days), the highest and the mean of each."""

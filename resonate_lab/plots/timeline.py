@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,11 +11,9 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 
 from resonate_lab.instants import format_duration, format_instant, instant_ms
 from resonate_lab.plots.drawing import (
-    WIDTH,
     as_days,
     days,
     empty,
@@ -30,7 +27,7 @@ from resonate_lab.plots.drawing import (
 if TYPE_CHECKING:
     from resonate_lab.instants import Instant
 
-__all__ = ["STATE_STYLE", "StateStyle", "catch_up_timeline", "timeline_png"]
+__all__ = ["STATE_STYLE", "StateStyle", "catch_up_timeline"]
 
 
 class StateStyle(NamedTuple):
@@ -131,26 +128,6 @@ def catch_up_timeline(
         _more(ax, ticks, shown, len(names))
     _finish(ax, ticks, down)
     return ax
-
-
-def timeline_png(
-    ticks: pd.DataFrame,
-    *,
-    down: tuple[Instant, Instant] | None = None,
-    max_lanes: int = 24,
-    lanes: Sequence[str] | None = None,
-) -> bytes:
-    """Return a catch-up timeline as PNG, for a file or a page; see `catch_up_timeline`.
-
-    It is drawn on a figure of its own, so it works in any thread and leaves pyplot alone.
-    """
-    names = ticks["schedule_id"].unique() if lanes is None else lanes
-    height = lanes_height(min(max_lanes, len(names)) + 1)
-    figure = Figure(figsize=(WIDTH, height), dpi=160, layout="constrained")
-    catch_up_timeline(ticks, down=down, ax=figure.subplots(), max_lanes=max_lanes, lanes=lanes)
-    out = io.BytesIO()
-    figure.savefig(out, format="png")
-    return out.getvalue()
 
 
 class _Drawn(NamedTuple):

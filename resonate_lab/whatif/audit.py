@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,10 +20,13 @@ from resonate_lab.cron.localtime import ZoneError, zone_named
 from resonate_lab.cron.reading import NEVER
 from resonate_lab.errors import FleetError
 from resonate_lab.instants import format_duration, instant_ms
+from resonate_lab.whatif.answer import AnswerFrame, Table, counted
 from resonate_lab.whatif.fleet import Source, is_utc, read_fleet
 from resonate_lab.whatif.moved import BY_SEASON, moved, part_ms
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from resonate_lab.instants import Instant
 
 __all__ = ["READINGS", "VERDICTS", "audit", "audit_counts", "misread"]
@@ -65,13 +68,94 @@ class _Row(NamedTuple):
     findings: str = ""
 
 
+class Audit(AnswerFrame):
+    """What the expressions of a fleet mean; made by `audit`, which names the columns."""
+
+    _title: ClassVar[str] = "Do the expressions mean here what their authors meant?"
+    _needs: ClassVar = {
+        "id": "O",
+        "cron": "O",
+        "fields": "i",
+        "reading": "O",
+        "verdict": "O",
+        "reason": "O",
+        "proposed": "O",
+        "proposed_second": "O",
+        "findings": "O",
+    }
+
+    def headline(self) -> str:
+        """Return the answer in one sentence."""
+        n = self._counts()
+        unclear = f", {n['unclear']:,} unclear" if n["unclear"] else ""
+        return (
+            f"{counted(len(self), 'expression')}: {n['same']:,} with the same meaning here, "
+            f"{n['different']:,} with another, {n['refused']:,} refused{unclear}"
+        )
+
+    def _counts(self) -> dict[str, int]:
+        return {name: int((self["verdict"] == name).sum()) for name in VERDICTS.categories}
+
+    def _figures(self) -> list[tuple[str, str]]:
+        n = self._counts()
+        return [
+            (f"{len(self):,}", "expressions"),
+            (f"{n['same']:,}", "mean the same"),
+            (f"{n['different']:,}", "fire at other instants"),
+            (f"{n['refused']:,}", "are refused"),
+        ]
+
+    def _tables(self) -> list[Table]:
+        rows = self._main().reset_index(drop=True)  # joined frames may have a label twice
+        wrong = misread(rows)
+        changes = {
+            "cron": "for example",
+            "rows": "rows",
+            "author_means": "its author means",
+            "resonate_does": "Resonate does",
+            "write_instead": "write instead",
+        }
+        named = {
+            "id": "schedule",
+            "cron": "cron",
+            "verdict": "verdict",
+            "proposed": "write instead",
+        }
+        found = rows["findings"].str.split(", ").explode()
+        codes = found[found != ""].value_counts().rename_axis("code").reset_index(name="rows")
+        return [
+            Table(
+                "Misread, and what to write instead",
+                wrong,
+                changes,
+                {"author_means", "resonate_does"},
+                note=_CHANGES_NOTE,
+            ),
+            Table("The schedules to change", rows[rows["verdict"] != "same"], named, {"verdict"}),
+            Table("What lint says of them", codes, {"code": "finding", "rows": "rows"}),
+        ]
+
+    def _draw(self, ax: Axes | None) -> Axes:
+        from resonate_lab import plots
+
+        return plots.audit_bars(self, ax=ax)
+
+
+_CHANGES_NOTE = (
+    "Resonate reads weekdays as Quartz does (1 is Sunday), joins the two day fields by AND, and "
+    "evaluates in UTC. One line a change, with an example; the rows that need the same change are "
+    "counted. Each proposal is proved to fire at exactly the instants that the author meant, to "
+    "the end of 2099."
+)
+
+
 def audit(
     fleet: Source,
     source: str = "crontab",
     *,
     after: Instant | None = None,
     progress: Callable[[Iterable[int]], Iterable[int]] = iter,
-) -> pd.DataFrame:
+) -> Audit:
     """Return what each expression of a fleet means here, and what to write instead.
 
     Parameters
@@ -90,8 +174,8 @@ def audit(
 
     Returns
     -------
-    DataFrame
-        One row a schedule, in the fleet's order:
+    Audit
+        a DataFrame; one row a schedule, in the fleet's order:
 
         =============== ======== ======================================================
         id, cron        str      as in the fleet
@@ -422,7 +506,7 @@ def _or_none(ms: int | None) -> int:
 
 def _framed(
     fleet: pd.DataFrame, readings: list[str], zones: list[str], rows: list[_Row]
-) -> pd.DataFrame:
+) -> Audit:
     columns = dict(zip(_Row._fields, zip(*rows, strict=True), strict=True)) if rows else {}
     data: dict[str, object] = {
         "id": fleet["id"].array,
@@ -440,4 +524,4 @@ def _framed(
             data[name] = frames.instants(instants, instants < 0)
         else:
             data[name] = pd.Series(list(cells), dtype=bool if name == "proven" else str)
-    return pd.DataFrame(data)
+    return Audit(data)

@@ -11,7 +11,7 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,10 +29,13 @@ from resonate_lab.instants import (
     instant_ms,
     timestamp,
 )
+from resonate_lab.whatif.answer import Answer, Table, refused_table
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
 from resonate_lab.whatif.load import Progress, window_ms
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from resonate_lab.instants import Duration, Instant
 
 __all__ = ["MAX_MEETINGS", "MAX_RUNS", "Collisions", "collisions", "run_times"]
@@ -49,7 +52,7 @@ Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Collisions:
+class Collisions(Answer):
     """Which schedules run at the same time, how often and how long; made by `collisions`.
 
     Attributes
@@ -81,6 +84,8 @@ class Collisions:
     window: tuple[pd.Timestamp, pd.Timestamp]
     _runs: _Runs
 
+    _title: ClassVar[str] = "Which schedules run at the same time?"
+
     @cached_property
     def running(self) -> pd.Series:
         """How many runs there are at once: int64, one row a change, UTC, ascending.
@@ -106,6 +111,30 @@ class Collisions:
             f"{len(self.fleet):,} schedules from {format_instant(start)} to {format_instant(end)}: "
             f"{len(self.pairs):,} pairs meet {meetings:,} times, at most {most:,} runs at once"
         )
+
+    def plot(self, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
+        """Draw how many runs there are at once; see `plots.running_curve`."""
+        from resonate_lab import plots
+
+        return plots.running_curve(self.running, ax=ax, **kwargs)
+
+    def _main(self) -> pd.DataFrame:
+        return self.pairs
+
+    def _tables(self) -> list[Table]:
+        headings = {
+            "schedule_a": "one",
+            "schedule_b": "the other",
+            "collisions": "meetings",
+            "overlap": "together in all",
+            "longest": "longest",
+            "first_at": "first",
+            "last_at": "last",
+        }
+        return [
+            Table("The pairs that meet most", self.pairs, headings),
+            *refused_table(self.refused),
+        ]
 
     def __repr__(self) -> str:
         return f"<Collisions: {self.headline()}>"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,12 @@ from resonate_lab.instants import (
     format_instant,
     instant_ms,
 )
+from resonate_lab.whatif.answer import AnswerFrame, PandasAnswer, Table, counted, refused_table
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from resonate_lab.instants import Instant
 
     Frequency = str | timedelta | np.timedelta64 | BaseOffset
@@ -38,6 +41,7 @@ __all__ = [
     "Asked",
     "Bins",
     "Load",
+    "Peaks",
     "ask",
     "bin_ms",
     "load",
@@ -49,6 +53,8 @@ __all__ = [
 
 MAX_BINS = 10_000_000
 """Most bins that one load may have: 80 MB, and as much again for their instants."""
+
+_PEAKS_SHOWN = 10
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[Iterable[int]], Iterable[int]]
@@ -102,12 +108,14 @@ class Asked(NamedTuple):
         return counts
 
 
-class Load(pd.Series):
+class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
     """Ticks per bin, int64, on a UTC DatetimeIndex of the bins' beginnings; made by `load`.
 
-    A Series in all respects. It also knows whose load it is, which `peaks` and `makers`
-    ask, and keeps that through slices and arithmetic.
+    A Series that also knows whose load it is, which `peaks` and `makers` ask, and keeps that
+    through slices and arithmetic.
     """
+
+    _title: ClassVar[str] = "How many ticks are there, and when?"
 
     _metadata = ["_name", "_asked", "_bins"]  # what pandas carries along; the first is its own
     _asked: Asked | None = None
@@ -132,12 +140,79 @@ class Load(pd.Series):
         refused = 0 if self._asked is None else len(self._asked.refused)
         return f"{text}\nrows refused: {refused:,}, see .refused" if refused else text
 
+    def _is_whole(self) -> bool:
+        # The mean by hour of the day, for instance, is on no instants any more.
+        index = self.index
+        if not isinstance(index, pd.DatetimeIndex) or index.tz is None:
+            return False
+        return self.dtype.kind in "iuf" and (index.freq is not None or self._bins is not None)
+
+    def headline(self) -> str:
+        """Return the answer in one sentence."""
+        if not len(self):
+            return "a load without a bin"
+        begins, values = _begins(self), self.to_numpy()
+        width = format_duration(_bins_of(self).width)
+        whose = "" if self._asked is None else f" of {counted(len(self._asked.fleet), 'schedule')}"
+        span = f"from {format_instant(int(begins[0]))} to {format_instant(int(begins[-1]))}"
+        top = int(values.argmax())
+        return (
+            f"{counted(values.sum(), 'tick')}{whose} {span}: {values.mean():,.1f} in a mean bin of "
+            f"{width}, {values[top]:,} in the busiest (at {format_instant(int(begins[top]))})"
+        )
+
+    def _main(self) -> pd.DataFrame:
+        return self.to_frame()
+
+    def _tables(self) -> list[Table]:
+        if self._asked is None or not len(self):
+            frame = self.nlargest(_PEAKS_SHOWN).rename_axis("at").reset_index(name="ticks")
+            return [Table("The busiest bins", frame, {"at": "bin", "ticks": "ticks"})]
+        return [*peaks(self, _PEAKS_SHOWN)._tables(), *refused_table(self.refused)]
+
+    def _draw(self, ax: Axes | None) -> Axes:
+        from resonate_lab import plots
+
+        return plots.load_curve(self, ax=ax)
+
     def _answered(self) -> Asked:
         if self._asked is None:
             raise FrameError(
                 "this load does not know its fleet any more: ask load() again, or pass fleet="
             )
         return self._asked
+
+
+class Peaks(AnswerFrame):
+    """The busiest bins of a load; made by `peaks`, which names the columns."""
+
+    _title: ClassVar[str] = "When is the fleet busiest, and who makes it so?"
+    _needs: ClassVar = {"at": "M", "ticks": "i", "schedules": "i", "busiest": "O"}
+
+    def headline(self) -> str:
+        """Return the answer in one sentence."""
+        if not len(self):
+            return "no bin of the load has a tick"
+        top = self.iloc[int(self["ticks"].to_numpy().argmax())]
+        return (
+            f"the busiest of {len(self):,} bins begins {format_instant(instant_ms(top['at']))}: "
+            f"{counted(top['ticks'], 'tick')} of {counted(top['schedules'], 'schedule')}"
+        )
+
+    def _tables(self) -> list[Table]:
+        headings = {
+            "at": "bin",
+            "ticks": "ticks",
+            "times_mean": "times the mean",
+            "schedules": "schedules",
+            "busiest": "the busiest of them",
+        }
+        return [Table("The busiest bins", self._main(), headings)]
+
+    def _draw(self, ax: Axes | None) -> Axes:
+        from resonate_lab import plots
+
+        return plots.peak_bars(self, ax=ax)
 
 
 def load(
@@ -207,9 +282,7 @@ def load(
     return found
 
 
-def peaks(
-    load: pd.Series, n: int = 10, *, ids: int = 5, fleet: Source | None = None
-) -> pd.DataFrame:
+def peaks(load: pd.Series, n: int = 10, *, ids: int = 5, fleet: Source | None = None) -> Peaks:
     """Return the busiest bins of a load, and who makes them.
 
     Parameters
@@ -225,8 +298,8 @@ def peaks(
 
     Returns
     -------
-    DataFrame
-        One row a bin that has a tick, the busiest first:
+    Peaks
+        a DataFrame; one row a bin that has a tick, the busiest first:
 
         ========== ======= =========================================================
         at         instant beginning of the bin, UTC
@@ -257,7 +330,8 @@ def peaks(
     for name, value in (("n", n), ("ids", ids)):
         if value < 0:
             raise ValueError(f"{name} is {value}, but must be 0 or more")
-    asked, bins = _of(load, fleet)
+    bins = _bins_of(load)
+    asked = _whose(load, fleet)
     values = load.to_numpy()
     # The n-th largest first, so that a long load need not be sorted as a whole.
     enough = np.partition(values, -n)[-n] if 0 < n < len(values) else 0
@@ -269,7 +343,7 @@ def peaks(
     names = asked.fleet["id"].to_numpy(dtype=object)
     for at, each in enumerate(made):
         busiest[at] = names[np.argsort(-each, kind="stable")[: min(ids, (each > 0).sum())]].tolist()
-    return pd.DataFrame(
+    return Peaks(
         {
             "at": datetime_index(begins),
             "ticks": values[rows].astype(np.int64),
@@ -302,7 +376,8 @@ def makers(load: pd.Series, at: Instant, *, fleet: Source | None = None) -> pd.D
     >>> makers(load(fleet, "2024-01-01", "2024-01-02"), "2024-01-01 07:20")["id"].tolist()
     ['b']
     """
-    asked, bins = _of(load, fleet)
+    bins = _bins_of(load)
+    asked = _whose(load, fleet)
     ms = instant_ms(at, "at")
     if not bins.origin <= ms <= max(bins.end, bins.origin + bins.size * bins.width - 1):
         raise WindowError(
@@ -375,8 +450,8 @@ def bin_ms(freq: Frequency) -> int:
 # ---- who makes a peak
 
 
-def _of(load: pd.Series, fleet: Source | None) -> tuple[Asked, Bins]:
-    """Return whose load it is, and its bins; those of a resampled load by its index."""
+def _bins_of(load: pd.Series) -> Bins:
+    """Return the bins of a load; those of a resampled load by its index."""
     if not isinstance(load.index, pd.DatetimeIndex) or load.index.tz is None:
         raise FrameError(
             f"a load is a Series on a UTC DatetimeIndex, not on {type(load.index).__name__}: "
@@ -396,11 +471,15 @@ def _of(load: pd.Series, fleet: Source | None) -> tuple[Asked, Bins]:
             if bins
             else Bins(low, high, width)
         )
+    return bins
+
+
+def _whose(load: pd.Series, fleet: Source | None) -> Asked:
     if fleet is not None:
-        return ask(fleet, "resonate"), bins
+        return ask(fleet, "resonate")
     if not isinstance(load, Load):
         raise FrameError("the Series does not know whose load it is: pass fleet=")
-    return load._answered(), bins
+    return load._answered()
 
 
 def _begins(load: pd.Series) -> Ints:

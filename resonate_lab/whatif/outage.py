@@ -8,12 +8,10 @@ together, so what is said here is what the engine does.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -31,6 +29,8 @@ from resonate_lab.instants import (
 )
 from resonate_lab.protocol.profile import Profile, profile_named
 from resonate_lab.protocol.records import LINEAGE_TAGS, SCHEDULE_TAG, TARGET_TAG
+from resonate_lab.whatif import report
+from resonate_lab.whatif.answer import Answer, Table, refused_table
 from resonate_lab.whatif.catchup import (
     MAX_TICKS,
     Bools,
@@ -64,7 +64,7 @@ DEFAULT_TAGS: Mapping[str, str] = {"resonate:target": "poll://any@default"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WhatIf:
+class WhatIf(Answer):
     """What a fleet's schedules do at the restart after an outage; made by `what_if`.
 
     The frames are built when first asked for, and kept. Instants are tz-aware UTC
@@ -90,6 +90,8 @@ class WhatIf:
     profile: Profile
     _catch_up: CatchUp
     _next_run: Ints
+
+    _title: ClassVar[str] = "What happens at the restart after an outage?"
 
     @cached_property
     def ticks(self) -> pd.DataFrame:
@@ -268,14 +270,26 @@ class WhatIf:
             self.ticks, down=self.down, ax=ax, max_lanes=max_lanes, **kwargs
         )
 
-    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Return the answer as one self-contained page, and write it if a path is given."""
-        from resonate_lab.whatif import report
+    def _picture(self) -> bytes:
+        return report.timeline_png(self)
 
-        page = report.outage_page(self)
-        if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
-        return page
+    def _main(self) -> pd.DataFrame:
+        return self.summary
+
+    def _tables(self) -> list[Table]:
+        busiest = Table("The busiest schedules", self.summary, _HEADINGS, most="missed", note=_NOTE)
+        return [busiest, *refused_table(self.refused)]
+
+    def _figures(self) -> list[tuple[str, str]]:
+        n = self.counters
+        return [
+            (f"{n['schedules']:,}", "schedules accepted"),
+            (f"{n['missed']:,}", "missed ticks"),
+            (f"{n['dispatched']:,}", "execute messages at once"),
+            (f"{n['expired']:,}", "promises born expired"),
+            (f"{n['idle']:,}", "schedules without a miss"),
+            (format_duration(n["max_lag_ms"]), "longest lag"),
+        ]
 
     def __repr__(self) -> str:
         return f"<WhatIf: {self.headline()}>"
@@ -311,6 +325,21 @@ class WhatIf:
         return promise_ids(self.fleet, self._catch_up.schedule, self._catch_up.scheduled)
 
 
+_HEADINGS = {
+    "schedule_id": "schedule",
+    "cron": "cron",
+    "missed": "missed",
+    "dispatched": "sent",
+    "expired": "expired",
+    "existing": "existed",
+    "max_lag": "longest lag",
+    "next_run_at": "next tick",
+}
+_NOTE = (
+    "Every tick missed is caught up at restart, in order, and its timeout counts from its own "
+    "logical time: where that has passed already, the promise is born settled and no worker hears "
+    "of it."
+)
 _BRIEF = ("schedule_id", "cron", "missed", "dispatched", "expired")
 
 

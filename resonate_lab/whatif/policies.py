@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,16 +20,77 @@ from resonate_lab import frames
 from resonate_lab.cron import CronError, CronExpression
 from resonate_lab.errors import DurationError
 from resonate_lab.frames import TEXT
-from resonate_lab.instants import EPOCH_END_MS, duration_ms, timestamp
+from resonate_lab.instants import EPOCH_END_MS, duration_ms, format_duration, timestamp
+from resonate_lab.whatif.answer import AnswerFrame, Table, counted, refused_table
 from resonate_lab.whatif.catchup import Bools, Ints, Rows, missed_ticks
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
 from resonate_lab.whatif.outage import outage_window
 from resonate_lab.whatif.systems import SYSTEMS, VARIANTS, Policy, PolicyError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from resonate_lab.instants import Duration, Instant
 
 __all__ = ["SYSTEMS", "VARIANTS", "Policy", "PolicyError", "compare"]
+
+
+class Comparison(AnswerFrame):
+    """What each of several policies does; made by `compare`, which names the columns."""
+
+    _title: ClassVar[str] = "What would other schedulers do after the same outage?"
+    _needs: ClassVar = {
+        "policy": "O",
+        "missed": "i",
+        "starts": "i",
+        "lost": "i",
+        "min_lateness": "m",
+        "max_lateness": "m",
+        "peak": "i",
+    }
+
+    def headline(self) -> str:
+        """Return the answer in one sentence."""
+        run_ms = self.attrs.get("run_time")
+        long = "" if run_ms is None else f" of {format_duration(run_ms)} each"
+        missed = int(self["missed"].max()) if len(self) else 0
+        policies = "1 policy" if len(self) == 1 else f"{len(self):,} policies"
+        found = f"{counted(missed, 'missed tick')} under {policies}, runs{long}"
+        stated = self[self["starts"].notna()]
+        if not len(stated):
+            return found
+        least, most = (
+            stated.sort_values("starts", ascending=up, kind="stable").iloc[0]
+            for up in (True, False)
+        )
+        return (
+            f"{found}: from {counted(least['starts'], 'start')} ({least['policy']}) to "
+            f"{most['starts']:,} ({most['policy']}), at most {stated['peak'].max():,} at once"
+        )
+
+    def _tables(self) -> list[Table]:
+        headings = {
+            "policy": "policy",
+            "starts": "starts",
+            "lost": "lost",
+            "min_lateness": "least late",
+            "max_lateness": "most late",
+            "peak": "at once",
+            "default": "settings",
+            "note": "what the numbers leave out",
+        }
+        refused = pd.DataFrame(
+            self.attrs.get("refused", ()), columns=["schedule_id", "line", "reason"]
+        )
+        return [
+            Table("The policies", self._main(), headings, {"policy", "default", "note"}),
+            *refused_table(refused),
+        ]
+
+    def _draw(self, ax: Axes | None) -> Axes:
+        from resonate_lab import plots
+
+        return plots.policy_bars(self, ax=ax)
 
 
 def compare(
@@ -38,7 +99,7 @@ def compare(
     *,
     run_time: Duration = "1 min",
     policies: Iterable[Policy | str] | None = None,
-) -> pd.DataFrame:
+) -> Comparison:
     """Return what each of several policies does after the same outage.
 
     Parameters
@@ -55,9 +116,9 @@ def compare(
 
     Returns
     -------
-    DataFrame
-        One row a policy, in their order. Int64 and missing durations and instants, since a
-        policy may promise nothing (mode "unstated") or start nothing.
+    Comparison
+        a DataFrame; one row a policy, in their order. Int64 and missing durations and
+        instants, since a policy may promise nothing (mode "unstated") or start nothing.
 
         ============ ========= ======================================================
         policy       str       its name
@@ -337,7 +398,7 @@ def _row(policy: Policy, missed: _Missed, run_ms: int) -> _Row:
     )
 
 
-def _framed(policies: Sequence[Policy], rows: Sequence[_Row]) -> pd.DataFrame:
+def _framed(policies: Sequence[Policy], rows: Sequence[_Row]) -> Comparison:
     columns: dict[str, object] = {"policy": _texts(policy.name for policy in policies)}
     for name in _Row._fields:
         values = [getattr(row, name) for row in rows]
@@ -350,7 +411,7 @@ def _framed(policies: Sequence[Policy], rows: Sequence[_Row]) -> pd.DataFrame:
             columns[name] = pd.Series(values, dtype="Int64")
     for name in ("default", "source", "note"):
         columns[name] = _texts(getattr(policy, name) for policy in policies)
-    return pd.DataFrame(columns)
+    return Comparison(columns)
 
 
 def _texts(values: Iterable[str]) -> pd.Series:

@@ -1,41 +1,43 @@
-"""Answers as pages: one HTML file that needs nothing beside it.
+"""Answers as a page, and as Markdown for a change request.
 
-It stands with the questions because it is their answers' other face: it takes the frames
-of `audit` and `outage` and draws them with `plots`. A page holds its pictures and its
-style, no script, and a policy that forbids fetching anything; every text from a fleet
-goes through `_html`.
+A page is one HTML file that needs nothing beside it: it holds its pictures and its style,
+no script, and a policy that forbids fetching anything. Both are made of the same parts of an
+`Answer`: its sentence, its picture, its tables; every text of theirs goes through `_html`.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from resonate_lab import _html, plots
+from resonate_lab import _html
 from resonate_lab.instants import format_duration, format_instant, instant_ms
-from resonate_lab.whatif.audit import VERDICTS, audit_counts, misread
 
 if TYPE_CHECKING:
+    from resonate_lab.whatif.answer import Answer, Table
     from resonate_lab.whatif.outage import WhatIf
 
-__all__ = ["fleet_page", "outage_page", "showcase", "timeline_png"]
+__all__ = ["markdown", "page", "showcase", "timeline_png"]
+
+_PAGE_ROWS = 40
+_MARKDOWN_ROWS = 15  # a comment on a change holds some 65,000 characters
+_CODE_LENGTH = 100
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #5a6575; --line: #d8dee6;
-  --page: #ffffff; --card: #f5f7fa; --same: #2b8a6e; --different: #D55E00;
-  --refused: #7b3294; --unclear: #767676; }
+  --page: #ffffff; --card: #f5f7fa; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --soft: #a3adba;
-  --line: #3a4350; --page: #14181e; --card: #1e242c; --same: #4db892; --different: #f0813a;
-  --refused: #b57fd0; --unclear: #9a9a9a; } }
+  --line: #3a4350; --page: #14181e; --card: #1e242c; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2rem 1.25rem 4rem; max-width: 70rem; background: var(--page);
   color: var(--ink); font: 15px/1.5 system-ui, "Segoe UI", Roboto, Helvetica, Arial, sans-serif; }
 h1 { font-size: 1.6rem; line-height: 1.25; margin: 0 0 .3rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 2.4rem 0 .4rem; border-top: 1px solid var(--line);
   padding-top: 1.2rem; }
+h3 { font-size: 1rem; margin: 1.6rem 0 .2rem; }
 p { max-width: 52rem; margin: .4rem 0; overflow-wrap: anywhere; }
 .soft { color: var(--soft); }
 .cards { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1rem 0; }
@@ -43,61 +45,51 @@ p { max-width: 52rem; margin: .4rem 0; overflow-wrap: anywhere; }
   padding: .6rem .9rem; min-width: 8.5rem; }
 .card b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
 .card span { color: var(--soft); font-size: .85rem; }
-.bar { display: flex; height: 1.5rem; border-radius: 4px; overflow: hidden; margin: .2rem 0 .1rem;
-  border: 1px solid var(--line); }
-.bar i { display: block; height: 100%; }
-.same { background: var(--same); }
-.different { background: repeating-linear-gradient(45deg, var(--different) 0 6px,
-  color-mix(in srgb, var(--different) 70%, white) 6px 9px); }
-.refused { background: repeating-linear-gradient(90deg, var(--refused) 0 4px,
-  color-mix(in srgb, var(--refused) 65%, white) 4px 6px); }
-.unclear { background: var(--unclear); }
-.legend { display: inline-block; width: .9rem; height: .9rem; border-radius: 2px;
-  vertical-align: -.1rem; margin: 0 .3rem 0 .9rem; }
 table { font-size: .9rem; font-variant-numeric: tabular-nums; }
 td { max-width: 28rem; overflow-wrap: break-word; }
 td:first-child, td:last-child { min-width: 9.5rem; }
 img { display: block; max-width: 100%; height: auto; margin: 1rem 0; background: #fff;
   border: 1px solid var(--line); border-radius: 6px; }
 @media print { body { max-width: none; padding: 0; font-size: 11px; }
-  h2, tr, img, .card, .bar { break-inside: avoid; } h2 { break-after: avoid; }
-  .bar i, .card { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
+  h1 { font-size: 1.5rem; } div { overflow: visible !important; }
+  table { width: 100%; font-size: 9px; }
+  td, td:first-child, td:last-child { min-width: 0; max-width: none; overflow-wrap: anywhere;
+    white-space: normal !important; padding-right: .7em !important; }
+  td[style^="white-space"] { overflow-wrap: break-word !important; }
+  h2, h3, tr, img, .card { break-inside: avoid; } h2, h3 { break-after: avoid; }
+  .card { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 """
 
 
-def fleet_page(name: str, audited: pd.DataFrame, what: WhatIf, picture: bytes) -> str:
-    """Return the page on a fleet: what its expressions mean, and what an outage brings.
-
-    Parameters
-    ----------
-    name : str
-        of the fleet, for the heading
-    audited : DataFrame
-        what `audit` answered for the fleet
-    what : WhatIf
-        what `what_if` answered for it
-    picture : bytes
-        its timeline as PNG, see `timeline_png`
-    """
-    lead = (
-        f"<p class='soft'>{len(audited):,} schedules. Resonate reads weekdays as Quartz does "
-        "(1 is Sunday), joins the two day fields by AND, and evaluates in UTC.</p>"
-    )
-    return _page(
-        f"What {name} does under Resonate",
-        [lead, *_audit_sections(audited), *_outage_sections(what, picture)],
+def page(title: str, answers: Sequence[Answer]) -> str:
+    """Return answers as one self-contained HTML page."""
+    heading = _html.escape(title)
+    body = "\n".join(part for answer in answers for part in _sections(answer, title))
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        '<meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{heading}</title>\n<style>{_STYLE}</style></head>\n"
+        f"<body><h1>{heading}</h1>\n{body}\n</body></html>\n"
     )
 
 
-def outage_page(what: WhatIf) -> str:
-    """Return the page on an outage."""
-    picture = timeline_png(what)
-    return _page("What the outage brings at restart", _outage_sections(what, picture))
+def markdown(answer: Answer) -> str:
+    """Return an answer as GitHub's Markdown: its sentence and the first rows of its tables."""
+    lines = [f"### {answer._title}", "", f"{_html.markdown(_sentence(answer), None)}"]
+    for table in answer._tables():
+        lines += ["", f"**{table.title}**", "", *_markdown_table(table)]
+    return "\n".join([*lines, ""])
 
 
 def timeline_png(what: WhatIf) -> bytes:
-    """Return the timeline of schedules that differ, as a PNG."""
-    return plots.timeline_png(what.ticks, down=what.down, lanes=showcase(what))
+    """Return the timeline of schedules that differ, as PNG."""
+    from resonate_lab import plots  # here, since matplotlib takes a second to load
+
+    return plots.png(
+        plots.catch_up_timeline, what.ticks, down=what.down, max_lanes=24, lanes=showcase(what)
+    )
 
 
 def showcase(what: WhatIf, size: int = 24) -> list[str]:
@@ -115,183 +107,118 @@ def showcase(what: WhatIf, size: int = 24) -> list[str]:
     return [str(kinds["schedule_id"].iloc[at]) for at in picked]
 
 
-# ---- sections
+# ---- the page
 
 
-def _audit_sections(audited: pd.DataFrame) -> list[str]:
-    counts = audit_counts(audited)
-    totals = counts.sum(numeric_only=True)
-    parts = [
-        "<h2>Do the expressions mean here what their authors meant?</h2>",
-        _cards(
-            (f"{totals['rows']:,}", "expressions"),
-            (f"{totals['same']:,}", "mean the same"),
-            (f"{totals['different']:,}", "fire at other instants"),
-            (f"{totals['refused']:,}", "are refused"),
-        ),
-        _bars(counts),
-    ]
-    wrong = misread(audited)
-    if len(wrong):
-        parts += [
-            "<h2>Misread, and what to write instead</h2>",
-            "<p class='soft'>One line a change, with an example; the rows that need the same "
-            "change are counted. Each proposal is proved to fire at exactly the instants that "
-            "the author meant, to the end of 2099.</p>",
-            _frame_table(
-                wrong,
-                {
-                    "cron": "for example",
-                    "rows": "rows",
-                    "author_means": "its author means",
-                    "resonate_does": "Resonate does",
-                    "write_instead": "write instead",
-                },
-                limit=40,
-            ),
-        ]
-    found = audited["findings"].str.split(", ").explode()
-    codes = found[found != ""].value_counts().rename_axis("code").reset_index(name="rows")
-    if len(codes):
-        parts += [
-            "<h2>What lint says of them</h2>",
-            "<p class='soft'>The rows and their findings are in audit.csv; "
-            "CronExpression(text).lint() says each in a sentence.</p>",
-            _frame_table(codes, {"code": "finding", "rows": "rows"}, limit=30),
-        ]
-    return parts
+def _sections(answer: Answer, title: str) -> Iterator[str]:
+    if answer._title != title:
+        yield f"<h2>{_html.escape(answer._title)}</h2>"
+    words = _html.escape(_sentence(answer), None)
+    yield f"<p>{words}</p>"
+    yield _cards(answer._figures())
+    data = base64.b64encode(answer._picture()).decode("ascii")
+    yield f"<img alt='{words}' src='data:image/png;base64,{data}'>"
+    for table in answer._tables():
+        yield f"<h3>{_html.escape(table.title)}</h3>"
+        if table.note:
+            yield f"<p class='soft'>{_html.escape(table.note, None)}</p>"
+        yield _html_table(table)
 
 
-def _outage_sections(what: WhatIf, picture: bytes) -> list[str]:
-    start, up = (instant_ms(at) for at in what.down)
-    n = what.counters
-    busiest = what.summary.nlargest(15, "missed")
-    parts = [
-        f"<h2>The server is down for {format_duration(up - start)}: what happens at restart?</h2>",
-        f"<p>Down from {format_instant(start)} to {format_instant(up)}. Every tick missed in "
-        "between is caught up at restart, in order, and its timeout counts from its own logical "
-        "time: where that has passed already, the promise is born settled and no worker hears "
-        "of it.</p>",
-        _cards(
-            (f"{n['schedules']:,}", "schedules accepted"),
-            (f"{n['missed']:,}", "missed ticks"),
-            (f"{n['dispatched']:,}", "execute messages at once"),
-            (f"{n['expired']:,}", "promises born expired"),
-            (f"{n['idle']:,}", "schedules without a miss"),
-            (format_duration(n["max_lag_ms"]), "longest lag"),
-        ),
-    ]
-    parts += [
-        _image(picture, what.headline()),
-        "<h2>The busiest schedules</h2>",
-        _frame_table(
-            busiest,
-            {
-                "schedule_id": "schedule",
-                "cron": "cron",
-                "missed": "missed",
-                "dispatched": "sent",
-                "expired": "expired",
-                "existing": "existed",
-                "max_lag": "longest lag",
-                "next_run_at": "next tick",
-            },
-            limit=15,
-            total=len(what.summary),
-        ),
-    ]
-    if len(what.refused):
-        parts += [
-            "<h2>Refused by Resonate</h2>",
-            _frame_table(
-                what.refused,
-                {"line": "line", "schedule_id": "schedule", "cron": "cron", "reason": "reason"},
-                limit=60,
-            ),
-        ]
-    return parts
-
-
-# ---- components
-
-
-def _page(title: str, sections: Iterable[str]) -> str:
-    heading = _html.escape(title)
-    body = "\n".join(sections)
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        '<meta http-equiv="Content-Security-Policy" '
-        "content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{heading}</title>\n<style>{_STYLE}</style></head>\n"
-        f"<body><h1>{heading}</h1>\n{body}\n</body></html>\n"
-    )
-
-
-def _cards(*cards: tuple[str, str]) -> str:
+def _cards(cards: Iterable[tuple[str, str]]) -> str:
     inner = "".join(
         f"<div class='card'><b>{_html.escape(value)}</b><span>{_html.escape(words)}</span></div>"
         for value, words in cards
     )
-    return f"<div class='cards'>{inner}</div>"
+    return f"<div class='cards'>{inner}</div>" if inner else ""
 
 
-def _bars(counts: pd.DataFrame) -> str:
-    verdicts = list(VERDICTS.categories)
-    parts = []
-    for row in counts.to_dict("records"):
-        cells = "".join(
-            f"<i class='{name}' style='width:{100 * row[name] / row['rows']:.2f}%' "
-            f"title='{name}: {row[name]:,}'></i>"
-            for name in verdicts
-            if row[name]
-        )
-        said = "".join(
-            f"<i class='legend {name}'></i>{row[name]:,} {name}" for name in verdicts if row[name]
-        )
-        parts.append(
-            f"<p><b>meant as {_html.escape(row['reading'])}, {_form(row['fields'])}</b> "
-            f"<span class='soft'>{row['rows']:,} rows {said}</span></p>"
-            f"<div class='bar'>{cells}</div>"
-        )
-    return "".join(parts)
+def _html_table(table: Table) -> str:
+    if not len(table.frame):
+        return "<p class='soft'>none</p>"
+    rows = zip(*_columns(table, _PAGE_ROWS), strict=True)
+    texts = ([", ".join(c) if isinstance(c, list) else c for c in row] for row in rows)
+    headings = list(_headings(table).values())
+    return _html.table(texts, headings, limit=_PAGE_ROWS, total=len(table.frame))
 
 
-def _form(fields: int) -> str:
-    return "shorthand" if fields == 1 else f"{fields} fields"
+def _sentence(answer: Answer) -> str:
+    said = answer.headline()
+    return f"{said[:1].upper()}{said[1:]}."
 
 
-def _image(png: bytes, words: str) -> str:
-    data = base64.b64encode(png).decode("ascii")
-    return f"<img alt='{_html.escape(words, None)}' src='data:image/png;base64,{data}'>"
+# ---- Markdown
 
 
-def _frame_table(
-    frame: pd.DataFrame, headings: dict[str, str], *, limit: int, total: int | None = None
-) -> str:
-    shown = frame.head(limit)
-    columns = [_cells(shown[name]) for name in headings]
-    rows = zip(*columns, strict=True)
-    return _html.table(
-        rows, list(headings.values()), limit=limit, total=len(frame) if total is None else total
-    )
+def _markdown_table(table: Table) -> Iterator[str]:
+    total = len(table.frame)
+    if not total:
+        yield "none"
+        return
+    columns = _columns(table, _MARKDOWN_ROWS)
+    headings = _headings(table)
+    yield f"| {' | '.join(headings.values())} |"
+    yield f"|{'|'.join('---:' if _is_numeric(cells) else '---' for cells in columns)}|"
+    cells = [
+        [_markdown_cell(cell, name in table.prose) for cell in column]
+        for name, column in zip(headings, columns, strict=True)
+    ]
+    for row in zip(*cells, strict=True):
+        yield f"| {' | '.join(row)} |"
+    if total > _MARKDOWN_ROWS:
+        yield ""
+        yield f"and {total - _MARKDOWN_ROWS:,} more"
 
 
-def _cells(column: pd.Series) -> list[object]:
-    """Return a column's cells as a person reads them: instants, durations, numbers, texts."""
-    cells: list[object] = []
-    for cell in column.tolist():
-        if cell is pd.NaT:
-            cells.append(None)
-        elif isinstance(cell, pd.Timestamp):
-            cells.append(format_instant(instant_ms(cell)))
-        elif isinstance(cell, pd.Timedelta):
-            cells.append(format_duration(int(cell / pd.Timedelta(milliseconds=1))))
-        elif isinstance(cell, int):
-            cells.append(_Count(cell))
-        else:
-            cells.append(cell)
-    return cells
+def _markdown_cell(cell: object, is_prose: bool) -> str:
+    if isinstance(cell, list):
+        return ", ".join(_html.code(each, _CODE_LENGTH) for each in cell)
+    if isinstance(cell, _Own):
+        return str(cell)
+    if isinstance(cell, str):
+        return _html.markdown(cell) if is_prose else _html.code(cell, _CODE_LENGTH)
+    return "" if cell is None else f"{cell}"
+
+
+def _is_numeric(cells: list[object]) -> bool:
+    return all(isinstance(cell, int | float) or cell is None for cell in cells)
+
+
+# ---- cells as a person reads them
+
+
+def _columns(table: Table, limit: int) -> list[list[object]]:
+    frame = table.frame
+    if table.most:
+        frame = frame.nlargest(limit, table.most)
+    return [[_cell(cell) for cell in frame[name].head(limit).tolist()] for name in _headings(table)]
+
+
+def _headings(table: Table) -> dict[str, str]:
+    return {name: words for name, words in table.headings.items() if name in table.frame}
+
+
+def _cell(cell: object) -> object:
+    """Return an instant, duration or number as words; a text and a list of texts as it is."""
+    if isinstance(cell, list):
+        return [str(each) for each in cell]
+    if isinstance(cell, pd.Timestamp):
+        is_utc = cell.utcoffset() is None or not cell.utcoffset()
+        text = format_instant(instant_ms(cell)) if is_utc else cell.isoformat(" ", "seconds")
+        return _Own(text)
+    if isinstance(cell, pd.Timedelta):
+        return _Own(format_duration(int(cell / pd.Timedelta(milliseconds=1))))
+    if isinstance(cell, bool):
+        return _Own("yes" if cell else "no")
+    if isinstance(cell, int):
+        return _Count(cell)
+    if cell is None or cell is pd.NaT or cell is pd.NA or cell != cell:
+        return None
+    return _Share(cell) if isinstance(cell, float) else cell
+
+
+class _Own(str):
+    """A text that we wrote ourselves, and that no markup can be in."""
 
 
 class _Count(int):
@@ -299,3 +226,10 @@ class _Count(int):
 
     def __str__(self) -> str:
         return f"{self:,}"
+
+
+class _Share(float):
+    """The same of a number that is not whole."""
+
+    def __str__(self) -> str:
+        return f"{self:,.1f}"

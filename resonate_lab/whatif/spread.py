@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,7 @@ from resonate_lab.instants import (
     format_instant,
     instant_ms,
 )
+from resonate_lab.whatif.answer import Answer, Table, refused_table
 from resonate_lab.whatif.fleet import Source
 from resonate_lab.whatif.load import Asked, Bins, Load, Progress, load, tallied
 
@@ -54,7 +55,7 @@ _NONE: Ints = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Spread:
+class Spread(Answer):
     """Which schedules to move, and the load before and after; made by `spread`.
 
     Attributes
@@ -86,6 +87,8 @@ class Spread:
     bound: int
     within: int
     complete: bool = True
+
+    _title: ClassVar[str] = "Which schedules to move, and by how much?"
 
     @property
     def refused(self) -> pd.DataFrame:
@@ -134,6 +137,24 @@ class Spread:
         return plots.load_curve(
             {"before": self.before, "after": self.after}, bound=self.bound, ax=ax, **kwargs
         )
+
+    def _main(self) -> pd.DataFrame:
+        return self.moves
+
+    def _tables(self) -> list[Table]:
+        headings = {
+            "schedule_id": "schedule",
+            "cron": "cron",
+            "minutes": "minutes later",
+            "proposed": "write instead",
+            "compared": "ticks compared",
+        }
+        note = (
+            f"Each proposal is proved: so many ticks, all of {PROOF_YEARS} years, are those of the "
+            "old expression, shifted."
+        )
+        moves = Table("What to write instead", self.moves, headings, note=note)
+        return [moves, *refused_table(self.refused)]
 
     def __repr__(self) -> str:
         return f"<Spread: {self.headline()}>"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,19 +27,129 @@ from resonate_lab.cron.localtime import (
     utc_pieces,
     zone_named,
 )
+from resonate_lab.errors import FrameError
 from resonate_lab.frames import TEXT
-from resonate_lab.instants import datetime_index
+from resonate_lab.instants import datetime_index, instant_ms
+from resonate_lab.whatif.answer import AnswerFrame, Table, counted
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["local_view", "to_utc"]
 
 Ints = npt.NDArray[np.int64]
 
 _CHUNK_MS = 32 * 86_400_000  # of a year of seconds only so much is laid out at a time
+_DRAWN_MS = 600_000  # ticks of a picture are that far apart
 _TIMES_SHOWN = 4
 _DEBIAN_LIMIT_MS = 3 * 3_600_000
 
 
-def to_utc(expr: str | CronExpression, zone: str, year: int, rule: Rule = "debian") -> pd.DataFrame:
+class UtcPlan(AnswerFrame):
+    """What to write in UTC for a wall clock; made by `to_utc`, which names the columns."""
+
+    _title: ClassVar[str] = "What to write in UTC for a time of the wall clock?"
+    _needs: ClassVar = {"from_at": "M", "until_at": "M", "offset": "O", "cron": "O", "ticks": "i"}
+
+    def headline(self) -> str:
+        """Return the answer in one sentence."""
+        changes = [
+            (name, int(self[name].sum())) for name in ("lost", "doubled", "moved") if name in self
+        ]
+        told = ", ".join(f"{count:,} {name}" for name, count in changes if count)
+        texts = self["cron"].replace("", pd.NA).nunique()
+        return (
+            f"{_asked(self)}: {counted(texts, 'expression')} in UTC, "
+            f"{counted(int(self['ticks'].sum()), 'tick')}"
+            + (f"; where the clock changes {told}" if told else "")
+        )
+
+    def _tables(self) -> list[Table]:
+        headings = {
+            "from_at": "from",
+            "until_at": "until",
+            "offset": "wall clock",
+            "cron": "write in UTC",
+            "ticks": "ticks",
+            "lost": "lost",
+            "doubled": "doubled",
+            "moved": "moved",
+            "note": "note",
+        }
+        return [Table("Through the year", self._main(), headings, {"offset", "note"})]
+
+    def _draw(self, ax: Axes | None) -> Axes:
+        from resonate_lab import plots
+
+        texts = zip(self["cron"], self["from_at"], self["until_at"], strict=True)
+        fires = [
+            _drawn(CronExpression(text), instant_ms(start), instant_ms(end))
+            for text, start, end in texts
+            if text
+        ]
+        at = np.concatenate([np.empty(0, dtype=np.int64), *fires])
+        return plots.clock_times(datetime_index(at), self, ax=ax)
+
+
+class LocalView(AnswerFrame):
+    """What UTC looks like on a wall clock; made by `local_view`, which names the columns."""
+
+    _title: ClassVar[str] = "At which times of the wall clock does it fire?"
+    _needs: ClassVar = {"from_at": "M", "until_at": "M", "offset": "O", "wall": "O", "ticks": "i"}
+
+    def headline(self) -> str:
+        """Return the answer in one sentence."""
+        walls = self["wall"].replace("", pd.NA).nunique()
+        return (
+            f"{_asked(self)}: {counted(walls, 'expression')} of the wall clock, "
+            f"{counted(int(self['ticks'].sum()), 'tick')}"
+        )
+
+    def _tables(self) -> list[Table]:
+        headings = {
+            "from_at": "from",
+            "until_at": "until",
+            "offset": "wall clock",
+            "times": "times of the day",
+            "wall": "as an expression",
+            "ticks": "ticks",
+            "first": "first",
+            "last": "last",
+            "note": "note",
+        }
+        prose = {"offset", "times", "note"}
+        return [Table("Through the year", self._main(), headings, prose)]
+
+    def _draw(self, ax: Axes | None) -> Axes:
+        from resonate_lab import plots
+
+        if not {"expr", "zone"} <= set(self.attrs):
+            raise FrameError("this frame does not know its expression any more: ask local_view()")
+        at = np.empty(0, dtype=np.int64)
+        if len(self):
+            window = instant_ms(self["from_at"].min()), instant_ms(self["until_at"].max())
+            at = _drawn(CronExpression(self.attrs["expr"]), *window)
+        zone = zone_named(self.attrs["zone"])
+        return plots.clock_times(datetime_index(at).tz_convert(zone), self, ax=ax)
+
+
+def _asked(view: AnswerFrame) -> str:
+    """Return what was asked, as far as the frame still knows."""
+    if not {"expr", "zone", "year"} <= set(view.attrs):
+        return "on the wall clock"
+    return f"{view.attrs['expr']!r} and the clock of {view.attrs['zone']} in {view.attrs['year']}"
+
+
+def _drawn(cron: CronExpression, start: int, end: int) -> Ints:
+    """Return ticks in [start, end), of those that a picture could not tell apart the first."""
+    found = [np.empty(0, dtype=np.int64)]
+    for first, last in _chunks(start, end):
+        ticks = cron.between_ms(first, last - 1)
+        found.append(ticks[np.flatnonzero(np.diff(ticks // _DRAWN_MS, prepend=-1))])
+    return np.concatenate(found)
+
+
+def to_utc(expr: str | CronExpression, zone: str, year: int, rule: Rule = "debian") -> UtcPlan:
     """Return the UTC expressions that fire when a wall clock shows given times.
 
     Parameters
@@ -58,8 +169,8 @@ def to_utc(expr: str | CronExpression, zone: str, year: int, rule: Rule = "debia
 
     Returns
     -------
-    DataFrame
-        One row an expression and the time in which it is to be active, in order of
+    UtcPlan
+        a DataFrame; one row an expression and the time in which it is to be active, in order of
         ``from_at``; expressions that are active together never fire at the same instant.
 
         ======== ============ =========================================================
@@ -109,7 +220,7 @@ def to_utc(expr: str | CronExpression, zone: str, year: int, rule: Rule = "debia
     _prove_utc(cron, pieces, stretches(zone, year), rule)
     rows = [(piece, text, number) for piece in pieces for number, text in _numbered(piece)]
     first = [number == 0 for _, _, number in rows]
-    frame = pd.DataFrame(
+    frame = UtcPlan(
         {
             **_when(rows),
             "cron": pd.Series([text for _, text, _ in rows], dtype=TEXT),
@@ -131,7 +242,7 @@ def to_utc(expr: str | CronExpression, zone: str, year: int, rule: Rule = "debia
     return frame
 
 
-def local_view(expr: str | CronExpression, zone: str, year: int) -> pd.DataFrame:
+def local_view(expr: str | CronExpression, zone: str, year: int) -> LocalView:
     """Return at which wall-clock times a UTC expression fires through a year.
 
     Parameters
@@ -145,8 +256,8 @@ def local_view(expr: str | CronExpression, zone: str, year: int) -> pd.DataFrame
 
     Returns
     -------
-    DataFrame
-        One row a time between two changes and an expression, in order of ``from_at``.
+    LocalView
+        a DataFrame; one row a time between two changes and an expression, in order of ``from_at``.
 
         =========== ============== ====================================================
         from_at     instant        datetime64[ms, UTC], inclusive
@@ -193,8 +304,9 @@ def local_view(expr: str | CronExpression, zone: str, year: int) -> pd.DataFrame
         stamps = pd.to_datetime(values, unit="ms", utc=True).astype("datetime64[ms, UTC]")
         frame[name] = stamps.dt.tz_convert(zone_named(zone))
     frame["note"] = pd.Series(["; ".join(piece.notes) for piece, _, _ in rows], dtype=TEXT)
-    frame.attrs.update(expr=cron.text, zone=zone, year=year)
-    return frame
+    view = LocalView(frame)
+    view.attrs.update(expr=cron.text, zone=zone, year=year)
+    return view
 
 
 def _compiled(expr: str | CronExpression) -> CronExpression:
