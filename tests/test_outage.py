@@ -1,5 +1,6 @@
 """what_if: every missed tick, and nothing else than what the engine does."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,9 @@ class TestTicks:
                 "timeout_at",
                 "state",
                 "dispatched",
+                "sent_at",
+                "outage",
+                "lost",
             ]
             assert [str(ticks[c].dtype) for c in ("scheduled_at", "fired_at", "timeout_at")] == [
                 "datetime64[ms, UTC]"
@@ -266,12 +270,9 @@ class TestRefused:
         with pytest.raises(DurationError):
             what_if(fleet("@daily"), DOWN, promise_timeout=timeout)
 
-    def test_a_profile_that_is_none_or_fires_otherwise(self):
+    def test_a_profile_that_is_none(self):
         with pytest.raises(ValueError, match="klingon"):
             what_if(fleet("@daily"), DOWN, profile="klingon")
-        slow = PROFILES["standard"].replace(catch_up="one tick a run")
-        with pytest.raises(ValueError, match="one tick a run"):
-            what_if(fleet("@daily"), DOWN, profile=slow)
 
 
 CRONS = st.sampled_from(
@@ -287,6 +288,8 @@ CRONS = st.sampled_from(
         "5 4 * * 0",
         "0 0 0 1 1 * 2023",
         "0 */2 * * *",
+        "0 0 9 2 1 * 2025",
+        "* * * * *",
     ]
 )
 TEMPLATES = st.sampled_from(
@@ -297,6 +300,7 @@ TAGS = st.fixed_dictionaries(
     optional={
         "resonate:target": st.just("poll://any@default"),
         "resonate:timer": st.sampled_from(["true", "false"]),
+        "resonate:delay": st.sampled_from([str(T0 + 10**8), str(T0 + 10**10), "soon"]),
         "team": st.sampled_from(["a", "b"]),
     },
 )
@@ -327,6 +331,71 @@ RULES = st.fixed_dictionaries(
 )
 
 
+MINUTE = 60_000
+OUTAGES = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, 999, MINUTE, HOUR]),  # up before it
+        st.sampled_from([0, 1, 500, 7 * MINUTE + 1, 2 * HOUR]),  # down
+    ),
+    min_size=1,
+    max_size=3,
+)
+PROFILE = st.sampled_from(
+    [
+        *PROFILES.values(),
+        PROFILES["server"].replace(name="all at a poll", catch_up="every tick"),
+        PROFILES["server"].replace(name="seldom", poll_ms=7_000),
+        PROFILES["spec"].replace(name="one by one", catch_up="one tick a run"),
+    ]
+)
+
+
+def engine_of(rows, profile, start):
+    """Return an engine with the schedules of a fleet, and the ids that it refuses."""
+    engine, refused = Engine(profile, now=start), []
+    for row in rows:
+        try:
+            engine.schedules.create(**row)
+        except ProtocolError:
+            refused.append(row["id"])
+    return engine, refused
+
+
+def looks(outages, poll_ms, end):
+    """Return the instants at which the server polls, one by one."""
+    found = []
+    for (_, up), (until, _) in zip(outages, [*outages[1:], (end, 0)], strict=True):
+        found += range(up + poll_ms, until + 1, poll_ms)
+    return found
+
+
+def caught_up(ticks, outages, poll_ms):
+    """Return which of an engine's ticks are part of a catch-up, judged one by one."""
+    length = sum(up - start for start, up in outages)
+    polls = looks(outages, poll_ms, outages[-1][1] + length + 10**9) if poll_ms else []
+    judged = []
+    for due, fired in zip(ms(ticks["scheduled_at"]), ms(ticks["fired_at"]), strict=True):
+        if not poll_ms:
+            judged.append(any(start < due <= up for start, up in outages))
+            continue
+        seen = [outages[0][0]]
+        for (_, up), (until, _) in pairwise(outages):
+            seen.append(max([at for at in polls if up < at <= until], default=up))
+        missed = any(low < due <= up for low, (_, up) in zip(seen, outages, strict=True))
+        last = max(n for n, (_, up) in enumerate(outages) if up < fired)
+        bound = outages[last][1] + sum(up - start for start, up in outages[: last + 1])
+        in_time = fired == next(at for at in polls if at >= due)
+        judged.append(missed or (not in_time and fired <= bound))
+    return ticks[np.array(judged, dtype=bool)].reset_index(drop=True)
+
+
+def ms(column):
+    return column.astype("int64").tolist()
+
+
+CREATED = list(frames.ticks(Engine()))
+
+
 class TestLaws:
     @settings(max_examples=200)
     @given(
@@ -337,17 +406,12 @@ class TestLaws:
     )
     def test_what_if_is_what_the_engine_does(self, rows, start, length, rules):
         profile = PROFILES["standard"].replace(**rules)
-        engine, refused = Engine(profile, now=start), []
-        for row in rows:
-            try:
-                engine.schedules.create(**row)
-            except ProtocolError:
-                refused.append(row["id"])
+        engine, refused = engine_of(rows, profile, start)
         engine.outage(length)
         asked = what_if(pd.DataFrame(rows), (start, start + length), profile=profile)
         created = asked.ticks[asked.ticks["state"].notna()].reset_index(drop=True)
         assert asked.refused["schedule_id"].tolist() == refused
-        pd.testing.assert_frame_equal(created, frames.ticks(engine))
+        pd.testing.assert_frame_equal(created[CREATED], frames.ticks(engine))
         if profile.expiry == "processing time":  # else the overdue ones settle a run later
             pd.testing.assert_frame_equal(asked.promises, frames.promises(engine))
         pd.testing.assert_frame_equal(asked.tags, frames.tags(engine))
@@ -356,6 +420,47 @@ class TestLaws:
         nexts = frames.schedules(engine)["next_run_at"]
         np.testing.assert_array_equal(asked.summary["next_run_at"].isna(), nexts.isna())
         assert asked.summary["next_run_at"].dropna().tolist() == nexts.dropna().tolist()
+
+    @pytest.mark.parametrize("name", PROFILES)
+    @settings(max_examples=200)
+    @given(
+        ROWS,
+        st.integers(T0, T0 + 10**10),
+        st.sampled_from([0, 1, 999, 5 * MINUTE, HOUR, 26 * HOUR]),
+    )
+    def test_one_outage_is_what_the_engine_does_in_each_profile(self, name, rows, start, length):
+        profile = PROFILES[name]
+        engine, refused = engine_of(rows, profile, start)
+        outage = engine.outage(length)
+        asked = what_if(pd.DataFrame(rows), (start, start + length), profile=profile)
+        assert asked.refused["schedule_id"].tolist() == refused
+        ticks = asked.ticks[asked.ticks["fired_at"].astype("int64") <= start + 2 * length]
+        created = ticks[ticks["state"].notna()].reset_index(drop=True)
+        expected = caught_up(frames.ticks(engine), [(start, start + length)], profile.poll_ms)
+        pd.testing.assert_frame_equal(created[CREATED], expected)
+        if outage.drained_at is not None and not refused and profile.poll_ms:
+            level = asked.drain["level_at"]
+            assert max(ms(level), default=start + length) == max(outage.drained_at, start + length)
+
+    @settings(max_examples=200)
+    @given(ROWS, st.integers(T0, T0 + 10**10), OUTAGES, PROFILE)
+    def test_several_outages_are_what_the_engine_does(self, rows, start, spans, profile):
+        at, outages = start, []
+        for up, down in spans:
+            at += up if outages else 0
+            outages.append((at, at + down))
+            at += down
+        engine, _ = engine_of(rows, profile, start)
+        for begin, up in outages:
+            engine.run_until(begin)
+            engine._runs.restart(up)
+        end = at + sum(up - begin for begin, up in outages)
+        engine.run_until(end)
+        asked = what_if(pd.DataFrame(rows), outages[::-1], profile=profile)
+        ticks = asked.ticks[asked.ticks["fired_at"].astype("int64") <= end]
+        created = ticks[ticks["state"].notna()].reset_index(drop=True)
+        expected = caught_up(frames.ticks(engine), outages, profile.poll_ms)
+        pd.testing.assert_frame_equal(created[CREATED], expected)
 
     def test_the_schedules_of_an_engine_are_a_fleet(self):
         engine = Engine(now=T0)

@@ -5,6 +5,7 @@ function shows a figure or touches rcParams, and none draws an artist per row: a
 ticks become one scatter a state, thinned to what the pixels can tell apart.
 """
 
+from resonate_lab.plots.backlog import backlog, levels
 from resonate_lab.plots.load import calendar, hour_by_day, load_curve
 from resonate_lab.plots.policies import policy_bars
 from resonate_lab.plots.timeline import STATE_STYLE, StateStyle, catch_up_timeline, timeline_png
@@ -12,9 +13,11 @@ from resonate_lab.plots.timeline import STATE_STYLE, StateStyle, catch_up_timeli
 __all__ = [
     "STATE_STYLE",
     "StateStyle",
+    "backlog",
     "calendar",
     "catch_up_timeline",
     "hour_by_day",
+    "levels",
     "load_curve",
     "policy_bars",
     "timeline_png",
