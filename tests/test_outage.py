@@ -1,5 +1,6 @@
 """what_if: every missed tick, and nothing else than what the engine does."""
 
+from bisect import bisect_left
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from resonate_lab.cron import CronExpression
 from resonate_lab.engine import Engine
 from resonate_lab.errors import DurationError, InstantError, ProtocolError, WindowError
 from resonate_lab.protocol.profile import PROFILES
-from resonate_lab.whatif import catchup, what_if
+from resonate_lab.whatif import LogNormal, catchup, what_if
 from resonate_lab.whatif.outage import DEFAULT_TAGS, WhatIf
+from resonate_lab.whatif.policies import SYSTEMS, Policy, PolicyError, compare
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "public_fleet.csv"
 T0 = 1704067200000  # 2024-01-01T00:00:00Z
@@ -371,21 +373,20 @@ def looks(outages, poll_ms, end):
 
 def caught_up(ticks, outages, poll_ms):
     """Return which of an engine's ticks are part of a catch-up, judged one by one."""
-    length = sum(up - start for start, up in outages)
-    polls = looks(outages, poll_ms, outages[-1][1] + length + 10**9) if poll_ms else []
+    fired_at = ms(ticks["fired_at"])
+    polls = looks(outages, poll_ms, max(fired_at, default=0) + 2 * poll_ms) if poll_ms else []
+    seen = [start for start, _ in outages]
+    if poll_ms:
+        for n, ((_, up), (until, _)) in enumerate(pairwise(outages), 1):
+            seen[n] = max([at for at in polls if up < at <= until], default=up)
     judged = []
-    for due, fired in zip(ms(ticks["scheduled_at"]), ms(ticks["fired_at"]), strict=True):
-        if not poll_ms:
-            judged.append(any(start < due <= up for start, up in outages))
-            continue
-        seen = [outages[0][0]]
-        for (_, up), (until, _) in pairwise(outages):
-            seen.append(max([at for at in polls if up < at <= until], default=up))
+    for due, fired in zip(ms(ticks["scheduled_at"]), fired_at, strict=True):
         missed = any(low < due <= up for low, (_, up) in zip(seen, outages, strict=True))
-        last = max(n for n, (_, up) in enumerate(outages) if up < fired)
-        bound = outages[last][1] + sum(up - start for start, up in outages[: last + 1])
-        in_time = fired == next(at for at in polls if at >= due)
-        judged.append(missed or (not in_time and fired <= bound))
+        late = False
+        if poll_ms and fired != polls[bisect_left(polls, due)]:
+            last = max(n for n, (_, up) in enumerate(outages) if up < fired)
+            late = fired <= outages[last][1] + sum(up - at for at, up in outages[: last + 1])
+        judged.append(missed or late)
     return ticks[np.array(judged, dtype=bool)].reset_index(drop=True)
 
 
@@ -467,3 +468,85 @@ class TestLaws:
         engine.schedules.create("a", cron="0 * * * *", target="poll://any@x", promise_timeout="2h")
         asked = what_if(frames.schedules(engine), (T0, T0 + 3 * HOUR))
         assert asked.ticks["state"].tolist() == ["rejected_timedout", "pending", "pending"]
+
+
+class TestSeveral:
+    def test_windows_may_come_in_any_order_and_touch(self):
+        windows = [("2024-01-01 05:00", "2024-01-01 06:00"), ("2024-01-01", "2024-01-01 05:00")]
+        ticks = what_if(fleet("0 * * * *"), windows).ticks
+        assert ticks["outage"].tolist() == [0] * 5 + [1]
+        assert ticks["fired_at"].tolist() == instants("2024-01-01 05:00") * 5 + instants(
+            "2024-01-01 06:00"
+        )
+
+    def test_ticks_between_two_outages_count_as_existing(self):
+        windows = [("2024-01-01", "2024-01-01 00:30"), ("2024-01-01 02:30", "2024-01-01 04:30")]
+        asked = what_if(fleet("0 * * * *", promise_id=["one"]), windows)
+        assert asked.ticks["state"].isna().tolist() == [True, True]
+        assert asked.summary["existing"].tolist() == [2]
+
+    def test_windows_far_apart_list_nothing_between_them(self):
+        windows = [(T0, T0 + 60_000), (T0 + 10**11, T0 + 10**11 + 60_000)]
+        for profile in PROFILES:
+            assert len(what_if(fleet("* * * * *"), windows, profile=profile).ticks) >= 2
+        seconds = what_if(fleet("* * * * * *"), windows).ticks
+        assert len(seconds) == 120
+
+    def test_windows_that_overlap_are_refused_in_one_sentence(self):
+        with pytest.raises(WindowError, match="overlap: make them one"):
+            what_if(fleet("@daily"), [(0, 10), (5, 20)])
+        with pytest.raises(TypeError, match=r"down\[1\] is \(3,\)"):
+            what_if(fleet("@daily"), [(0, 1), (3,)])
+
+    def test_it_says_how_often_and_draws_each(self):
+        asked = what_if(fleet("0 * * * *"), [(T0, T0 + HOUR), (T0 + 2 * HOUR, T0 + 3 * HOUR)])
+        assert "down 2 times between" in repr(asked)
+        assert asked.down == tuple(instants("2024-01-01", "2024-01-01 03:00"))
+        assert asked.plot() is not None
+
+
+class TestPolicy:
+    def test_a_policy_starts_the_latest_and_the_others_are_lost(self):
+        asked = what_if(fleet("*/10 * * * *"), DOWN, policy="Kubernetes CronJob")
+        assert asked.ticks["lost"].tolist() == [True] * 11 + [False]
+        assert asked.ticks["state"].isna().tolist() == [True] * 11 + [False]
+        assert not asked.ticks.loc[asked.ticks["lost"], "dispatched"].any()
+        assert (asked.counters["lost"], asked.counters["existing"]) == (11, 0)
+        assert "policy 'Kubernetes CronJob'" in repr(asked)
+
+    def test_waiting_runs_start_one_after_another(self):
+        policy = Policy(name="ours", overlap="buffer all")
+        asked = what_if(fleet("*/10 * * * *"), DOWN, policy=policy, run_time="5 min")
+        late = (asked.ticks["fired_at"] - asked.down[1]) // pd.Timedelta("1min")
+        assert late.tolist() == [5 * n for n in range(12)]
+        assert asked.drain["level_at"].iloc[0] == asked.down[1] + pd.Timedelta("55min")
+
+    @pytest.mark.parametrize("name", [name for name in SYSTEMS if SYSTEMS[name].mode != "unstated"])
+    def test_it_starts_as_many_as_the_comparison_says(self, name):
+        frame = fleet("*/10 * * * *", "0 * * * *", "*/7 * * * *")
+        asked = what_if(frame, DOWN, policy=name)
+        row = compare(frame, DOWN, policies=[name]).iloc[0]
+        assert asked.counters["lost"] == row["lost"]
+        assert (~asked.ticks["lost"]).sum() == row["starts"]
+
+    def test_workers_serve_what_it_starts(self):
+        asked = what_if(fleet("*/10 * * * *"), DOWN, policy="Hangfire", workers=1, run_time="1s")
+        assert asked.queue.messages == 1
+
+    @pytest.mark.parametrize(
+        ("how", "error", "token"),
+        [
+            ({"policy": "GitHub Actions"}, PolicyError, "unstated"),
+            ({"policy": "Hangfir"}, PolicyError, "'Hangfire'"),
+            ({"policy": 5}, TypeError, "a Policy"),
+            ({"policy": "Hangfire", "profile": "server"}, PolicyError, "choose profile"),
+            (
+                {"policy": "APScheduler 3", "run_time": LogNormal(median="1s", sigma=1)},
+                PolicyError,
+                "overlap rule",
+            ),
+        ],
+    )
+    def test_a_policy_that_cannot_be_computed_is_refused(self, how, error, token):
+        with pytest.raises(error, match=token):
+            what_if(fleet("@daily"), DOWN, **how)

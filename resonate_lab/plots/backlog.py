@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 from resonate_lab.errors import FrameError
 from resonate_lab.instants import format_duration, format_instant, instant_ms
@@ -101,7 +101,7 @@ def backlog(
     margin = (high - low) * 0.02 or 30_000
     ends = np.array([low - margin, high + margin]).astype(np.int64).view("datetime64[ms]")
     ax.set_xlim(*as_days(ends).tolist())
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(0, ax.dataLim.y1 * 1.28 or 1)  # room for the legend
     ax.set_ylabel("messages", fontsize=8.5)
     ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     ax.yaxis.set_major_formatter("{x:,.0f}")
@@ -167,10 +167,10 @@ def levels(
     seen = shown["level_at"].notna().to_numpy()
     known = drain["level_at"].dropna()
     back = instant_ms(up if up is not None else (known.min() if len(known) else 0), "up")
-    minutes = np.where(seen, at - back, 0) / 1000
-    end = float(minutes.max()) or 1.0
+    seconds = np.where(seen, at - back, 0) / 1000
+    end = float(seconds.max()) or 1.0
     bars: dict[str, Any] = {"height": 0.6, "linewidth": 0.9, "color": _BUSY, **kwargs}
-    ax.barh(np.flatnonzero(seen), minutes[seen], **bars)
+    ax.barh(np.flatnonzero(seen), seconds[seen], **bars)
     hatched = {**bars, "color": "none", "edgecolor": _WAITING, "hatch": "////"}
     ax.barh(np.flatnonzero(~seen), np.full((~seen).sum(), end), **hatched)
     ax.set_yticks(range(len(shown)), [name_text(name) for name in shown["schedule_id"]], fontsize=8)
@@ -179,7 +179,7 @@ def levels(
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(shown) - 0.5 + (more > 0), -0.5)
     counts = shown["late_ticks"].tolist()
-    for lane, (count, is_level, second) in enumerate(zip(counts, seen, minutes, strict=True)):
+    for lane, (count, is_level, second) in enumerate(zip(counts, seen, seconds, strict=True)):
         when = f"after {format_duration(int(second * 1000))}" if is_level else "not level yet"
         ax.annotate(
             f"{count:,} late, {when}",
@@ -193,7 +193,7 @@ def levels(
         rest = late.iloc[len(shown) :]
         ax.annotate(
             f"and {more:,} more schedule{'s' if more > 1 else ''} with "
-            f"{int(rest['late_ticks'].sum()):,} late ticks, level before",
+            f"{int(rest['late_ticks'].sum()):,} late ticks, level no later",
             (0.01, len(shown)),
             xycoords=ax.get_yaxis_transform(),
             va="center",
@@ -202,7 +202,8 @@ def levels(
         )
     ax.set_xlim(0, end * 1.01)
     ax.xaxis.set_major_formatter(lambda second, _: format_duration(round(second * 1000)))
-    ax.xaxis.set_major_locator(MaxNLocator(6))
+    step = next((span for span in _SPANS if end * 1000 / span <= 7), _SPANS[-1])
+    ax.xaxis.set_major_locator(MultipleLocator(step / 1000))
     ax.set_xlabel(f"time after the restart at {format_instant(back)}", fontsize=8.5)
     ax.set_title(
         f"{len(late):,} schedule{'s' * (len(late) != 1)} with late ticks: when each is level again",

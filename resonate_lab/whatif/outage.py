@@ -494,7 +494,7 @@ def what_if(
     (12, 6, 6)
     >>> what_if(fleet, ("2024-03-01T00:05Z", "2024-03-01T02:07:30Z"), profile="server",
     ...         workers=1, run_time="90s").queue.empty_at
-    Timestamp('2024-03-01 02:15:07.100000+0000', tz='UTC')
+    Timestamp('2024-03-01 02:16:37.100000+0000', tz='UTC')
     """
     outages, rules = outage_windows(down), profile_named(profile)
     in_steps = rules.catch_up == "one tick a run"
