@@ -74,6 +74,7 @@ FLOORS = {
     "whatif.chains": 4,
     "whatif.polls": 4,
     "whatif.question": 4,
+    "whatif.following": 4,
     "whatif.starts": 4,
     "whatif.queue": 4,
     "whatif.longest": 4,

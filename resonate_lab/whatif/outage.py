@@ -9,20 +9,17 @@ together, so what is said here is what the engine does.
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from resonate_lab import _html, frames
-from resonate_lab.cron import CronExpression
 from resonate_lab.instants import (
-    EPOCH_END_MS,
     datetime_index,
     format_duration,
     format_instant,
@@ -31,41 +28,23 @@ from resonate_lab.instants import (
 )
 from resonate_lab.protocol.profile import Profile, profile_named
 from resonate_lab.protocol.records import LINEAGE_TAGS, SCHEDULE_TAG
-from resonate_lab.whatif.catchup import (
-    Bools,
-    CatchUp,
-    Ints,
-    Starts,
-    bound,
-    caught_up,
-    ids_differ,
-    promise_ids,
-    repeated,
-)
-from resonate_lab.whatif.chains import MAX_TICKS, Chain, walk
+from resonate_lab.whatif.catchup import Bools, CatchUp, Ints, bound, promise_ids, repeated
+from resonate_lab.whatif.chains import MAX_TICKS
 from resonate_lab.whatif.fleet import Source
+from resonate_lab.whatif.following import Question, followed
 from resonate_lab.whatif.polls import Downtime
 from resonate_lab.whatif.question import (
     DEFAULT_PROMISE_ID,
     DEFAULT_TAGS,
-    Asked,
     asked,
     complete,
     outage_windows,
+    policy_asked,
+    runs_asked,
 )
-from resonate_lab.whatif.queue import (
-    MAX_MESSAGES,
-    QUEUE_MS,
-    LogNormal,
-    Messages,
-    Queue,
-    RunTimes,
-    Served,
-    checked_workers,
-    serve,
-)
+from resonate_lab.whatif.queue import LogNormal, Queue, Served
 from resonate_lab.whatif.starts import policy_starts
-from resonate_lab.whatif.systems import Policy, PolicyError, policy_named
+from resonate_lab.whatif.systems import Policy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -500,8 +479,8 @@ def what_if(
     in_steps = rules.catch_up == "one tick a run"
     span = Downtime.of(outages, rules.poll_ms, in_steps)
     given = complete(fleet, promise_timeout)
-    chosen, run_ms = _policy(policy, rules, run_time)
-    runs, faults = _runs(given, workers, run_time, chosen, seed)
+    chosen, run_ms = policy_asked(policy, rules, run_time)
+    runs, faults = runs_asked(given, workers, run_time, chosen, seed)
     found = asked(given, rules, outages[0][0], faults)
     if runs is not None:
         runs = runs.take(found.rows)
@@ -509,11 +488,11 @@ def what_if(
     starts = None
     if chosen is not None:
         starts = policy_starts(chosen, found.fleet["id"].tolist(), span, run_ms)
-    question = _Question(found, span, rules, starts)
+    question = Question(found, span, rules, starts)
     run, chains, end = question.answer()
     served = None
     if runs is not None and workers is not None:
-        served = _served(question, run, end, runs, workers)
+        served = followed(question, run, end, runs, workers)
     return WhatIf(
         fleet=found.fleet,
         refused=found.refused,
@@ -526,129 +505,3 @@ def what_if(
         _level=np.array([chains[e].level_at for e in found.expressions], dtype=np.int64),
         _served=served,
     )
-
-
-# --- the question ------------------------------------------------------------------------------
-
-
-def _policy(
-    given: Policy | str | None, rules: Profile, run_time: Duration | LogNormal | None
-) -> tuple[Policy | None, int]:
-    """Return the policy that was asked for, and the run time that its overlap rule goes by."""
-    if given is None:
-        return None, 0
-    if not isinstance(given, str | Policy):
-        raise TypeError(
-            f"policy is {given!r} of type {type(given).__name__}; give a Policy, or a name such as "
-            "'Kubernetes CronJob'"
-        )
-    policy = policy_named(given) if isinstance(given, str) else given
-    if policy.mode == "unstated":
-        raise PolicyError(
-            f"policy {policy.name!r} promises nothing about missed runs (mode 'unstated'), so "
-            "nothing can be computed: choose another one"
-        )
-    if rules.catch_up != "every tick" or rules.poll_ms is not None:
-        raise PolicyError(
-            f"policy {policy.name!r} takes the place of a catch-up at the restart, which profile "
-            f"{rules.name!r} spreads over its polls: choose profile 'standard'"
-        )
-    if policy.overlap == "parallel":
-        return policy, 0
-    runs, _ = RunTimes.of("1 min" if run_time is None else run_time, pd.DataFrame(index=[0]), 0)
-    if runs.rows is None:
-        raise PolicyError(
-            f"policy {policy.name!r} has an overlap rule (overlap {policy.overlap!r}), for which "
-            f"every run takes as long, but run_time is {runs.words}: give a duration"
-        )
-    return policy, int(runs.rows[0])
-
-
-def _runs(
-    given: pd.DataFrame,
-    workers: int | None,
-    run_time: Duration | LogNormal | None,
-    policy: Policy | None,
-    seed: int,
-) -> tuple[RunTimes | None, list[str]]:
-    """Return the run times of the workers, None without workers, and the rows' faults."""
-    if workers is None:
-        if run_time is not None and policy is None:
-            raise ValueError(
-                f"run_time is {run_time!r}, but there are no workers to be busy so long: give "
-                "workers=10, say"
-            )
-        return None, []
-    checked_workers(workers)
-    if run_time is None:
-        raise ValueError(
-            f"workers is {workers!r}, but not how long each is busy with a message: give "
-            "run_time='30s', say"
-        )
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise TypeError(f"seed is {seed!r}, but it must be an int, 0 or more")
-    return RunTimes.of(run_time, given, seed)
-
-
-class _Question(NamedTuple):
-    """Outages of a fleet, which can be followed further than their catch-up."""
-
-    found: Asked
-    down: Downtime
-    rules: Profile
-    starts: Starts | None
-
-    def answer(self, until: int | None = None) -> tuple[CatchUp, dict[CronExpression, Chain], int]:
-        """Return the ticks, the chains they are of, and up to when they are known.
-
-        With `until` those are there that are fired in time from the first restart up to then.
-        """
-        fleet, expressions = self.found.fleet, self.found.expressions
-        whole = until is not None or (len(self.down.ups) > 1 and not ids_differ(fleet))
-        while True:
-            chains, end = walk(expressions, self.down, self.rules, whole=whole, until=until)
-            rows = [chains[expression] for expression in expressions]
-            run = caught_up(fleet, rows, self.down, self.rules, self.starts)
-            last = int(run.sent[run.outage >= 0].max(initial=-1))
-            # A message that has to wait may be overtaken by those of ticks still to come.
-            limit = int(self.down.ups[-1]) + QUEUE_MS
-            if self.down.messages is None or last <= end or end >= limit:
-                return run, chains, end
-            until = min(limit, 2 * last - int(self.down.ups[-1]))
-
-    def messages(self, run: CatchUp, until: int) -> Messages:
-        """Return the execute messages that are sent up to an instant."""
-        some = np.flatnonzero((run.sent >= 0) & (run.sent <= until))
-        some = some[np.argsort(run.sent[some], kind="stable")]
-        return Messages(
-            run.schedule[some], run.sent[some], run.timeout[some], run.outage[some] >= 0
-        )
-
-    def followed_until(self) -> int:
-        """Return the last instant up to which a queue is followed."""
-        up, day = int(self.down.ups[-1]), 86_400_000
-        last = min(up + day, EPOCH_END_MS - 1)
-        shares = Counter(self.found.expressions)
-        ticks = sum(n * e.count_ms(up, last) for e, n in shares.items()) or 1
-        return up + min(QUEUE_MS, MAX_MESSAGES * day // ticks)
-
-
-def _served(question: _Question, run: CatchUp, end: int, runs: RunTimes, workers: int) -> Served:
-    """Follow the queue until it is empty, twice as long each time."""
-    up = int(question.down.ups[-1])
-    late = run.outage >= 0
-    work = int(runs.lengths(run.schedule[late & (run.sent >= 0)]).sum())
-    last = int(run.sent[late].max(initial=end))
-    until = max(end, last) + work // workers + 60_000
-    limit = max(question.followed_until(), end)
-    while True:
-        until = min(until, limit)
-        run, _, _ = question.answer(until)
-        messages = question.messages(run, until)
-        owes = bool((run.sent[run.outage >= 0] > until).any())
-        served = serve(
-            messages, runs, workers, question.down, until, owes, len(question.found.fleet)
-        )
-        if not served.queue.reason or until >= limit:
-            return served
-        until = up + 2 * (until - up)

@@ -22,6 +22,8 @@ from resonate_lab.whatif.fleet import (
     read_fleet,
     refused_rows,
 )
+from resonate_lab.whatif.queue import LogNormal, RunTimes, checked_workers
+from resonate_lab.whatif.systems import Policy, PolicyError, policy_named
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Duration, Instant
@@ -34,6 +36,8 @@ __all__ = [
     "complete",
     "outage_window",
     "outage_windows",
+    "policy_asked",
+    "runs_asked",
 ]
 
 DEFAULT_PROMISE_ID = "{{.id}}-{{.timestamp}}"
@@ -191,3 +195,78 @@ def _completed(fleet: pd.DataFrame, timeout: int) -> pd.DataFrame:
         cells[:] = [dict(default) if cell is None else cell for cell in own]
         given[name] = pd.Series(cells, index=given.index, dtype=object)
     return given
+
+
+def policy_asked(
+    given: Policy | str | None, rules: Profile, run_time: Duration | LogNormal | None
+) -> tuple[Policy | None, int]:
+    """Return the policy that was asked for, and the run time that its overlap rule goes by.
+
+    Raises
+    ------
+    PolicyError
+        there is none, it promises nothing, or profile or run time do not go with it
+    TypeError
+        it is neither a policy nor a name
+    """
+    if given is None:
+        return None, 0
+    if not isinstance(given, str | Policy):
+        raise TypeError(
+            f"policy is {given!r} of type {type(given).__name__}; give a Policy, or a name such as "
+            "'Kubernetes CronJob'"
+        )
+    policy = policy_named(given) if isinstance(given, str) else given
+    if policy.mode == "unstated":
+        raise PolicyError(
+            f"policy {policy.name!r} promises nothing about missed runs (mode 'unstated'), so "
+            "nothing can be computed: choose another one"
+        )
+    if rules.catch_up != "every tick" or rules.poll_ms is not None:
+        raise PolicyError(
+            f"policy {policy.name!r} takes the place of a catch-up at the restart, which profile "
+            f"{rules.name!r} spreads over its polls: choose profile 'standard'"
+        )
+    if policy.overlap == "parallel":
+        return policy, 0
+    runs, _ = RunTimes.of("1 min" if run_time is None else run_time, pd.DataFrame(index=[0]), 0)
+    if runs.rows is None:
+        raise PolicyError(
+            f"policy {policy.name!r} has an overlap rule (overlap {policy.overlap!r}), for which "
+            f"every run takes as long, but run_time is {runs.words}: give a duration"
+        )
+    return policy, int(runs.rows[0])
+
+
+def runs_asked(
+    given: pd.DataFrame,
+    workers: int | None,
+    run_time: Duration | LogNormal | None,
+    policy: Policy | None,
+    seed: int,
+) -> tuple[RunTimes | None, list[str]]:
+    """Return the run times of the workers, None without workers, and the rows' faults.
+
+    Raises
+    ------
+    ValueError
+        workers and run time do not go together
+    FleetError, DurationError, TypeError
+        one of them is none
+    """
+    if workers is None:
+        if run_time is not None and policy is None:
+            raise ValueError(
+                f"run_time is {run_time!r}, but there are no workers to be busy so long: give "
+                "workers=10, say"
+            )
+        return None, []
+    checked_workers(workers)
+    if run_time is None:
+        raise ValueError(
+            f"workers is {workers!r}, but not how long each is busy with a message: give "
+            "run_time='30s', say"
+        )
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise TypeError(f"seed is {seed!r}, but it must be an int, 0 or more")
+    return RunTimes.of(run_time, given, seed)
