@@ -259,8 +259,10 @@ class _Events(NamedTuple):
         last &= events.at <= until
         found = []
         for by, most in zip(("expired", "messages"), rule, strict=True):
-            change = getattr(events, by)
-            over = np.flatnonzero(last & (np.cumsum(change) > most)) if most is not None else []
+            if most is None:
+                continue
+            change: Ints = getattr(events, by)
+            over = np.flatnonzero(last & (np.cumsum(change) > most))
             if len(over):
                 # Of the changes of that instant the last one that adds.
                 added = np.flatnonzero(change[: over[0] + 1] > 0)[-1]
