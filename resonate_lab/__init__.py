@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from resonate_lab.whatif.collisions import collisions
     from resonate_lab.whatif.fleet import read_fleet
     from resonate_lab.whatif.load import load, peaks
+    from resonate_lab.whatif.longest import longest_outage
     from resonate_lab.whatif.outage import WhatIf, what_if
+    from resonate_lab.whatif.queue import LogNormal
     from resonate_lab.whatif.spread import spread
     from resonate_lab.whatif.zones import local_view, to_utc
 
@@ -27,6 +29,7 @@ _HOME = {
     "CronError": "resonate_lab.cron",
     "CronExpression": "resonate_lab.cron",
     "Engine": "resonate_lab.engine",
+    "LogNormal": "resonate_lab.whatif",
     "ProtocolError": "resonate_lab.errors",
     "ResonateLabError": "resonate_lab.errors",
     "WhatIf": "resonate_lab.whatif",
@@ -34,6 +37,7 @@ _HOME = {
     "collisions": "resonate_lab.whatif",
     "load": "resonate_lab.whatif",
     "local_view": "resonate_lab.whatif",
+    "longest_outage": "resonate_lab.whatif",
     "peaks": "resonate_lab.whatif",
     "policies": "resonate_lab.whatif",
     "read_fleet": "resonate_lab.whatif",
@@ -47,6 +51,7 @@ __all__ = [
     "CronError",
     "CronExpression",
     "Engine",
+    "LogNormal",
     "ProtocolError",
     "ResonateLabError",
     "WhatIf",
@@ -57,6 +62,7 @@ __all__ = [
     "frames",
     "load",
     "local_view",
+    "longest_outage",
     "peaks",
     "plots",
     "policies",

@@ -17,6 +17,7 @@ import pandas as pd
 
 from resonate_lab.instants import datetime_index
 from resonate_lab.protocol import PROFILES, Profile, records
+from resonate_lab.protocol.texts import delay_of
 
 if TYPE_CHECKING:
     from resonate_lab.engine import Engine
@@ -66,7 +67,7 @@ def ticks(engine: Engine) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a promise that a schedule fired; the columns of `WhatIf.ticks`:
+        One row a promise that a schedule fired; the first columns of `WhatIf.ticks`:
 
         ============ ========= =======================================================
         schedule_id  str
@@ -91,6 +92,9 @@ def ticks(engine: Engine) -> pd.DataFrame:
     born_late = timeout <= (fired if rules.expiry == "processing time" else scheduled)
     timer = np.array([records.is_timer(row.tags) for row in rows], dtype=bool)
     target = np.array([records.TARGET_TAG in row.tags for row in rows], dtype=bool)
+    if rules.fired_delay_honoured:
+        delay = np.array([delay_of(row.tags) or 0 for row in rows], dtype=np.int64)
+        target &= delay <= scheduled
     states = np.where(born_late, np.where(timer, 1, 2), 0)
     return pd.DataFrame(
         {

@@ -1,5 +1,7 @@
 """what_if: every missed tick, and nothing else than what the engine does."""
 
+from bisect import bisect_left
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +15,9 @@ from resonate_lab.cron import CronExpression
 from resonate_lab.engine import Engine
 from resonate_lab.errors import DurationError, InstantError, ProtocolError, WindowError
 from resonate_lab.protocol.profile import PROFILES
-from resonate_lab.whatif import catchup, what_if
+from resonate_lab.whatif import LogNormal, catchup, what_if
 from resonate_lab.whatif.outage import DEFAULT_TAGS, WhatIf
+from resonate_lab.whatif.policies import SYSTEMS, Policy, PolicyError, compare
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "public_fleet.csv"
 T0 = 1704067200000  # 2024-01-01T00:00:00Z
@@ -68,6 +71,9 @@ class TestTicks:
                 "timeout_at",
                 "state",
                 "dispatched",
+                "sent_at",
+                "outage",
+                "lost",
             ]
             assert [str(ticks[c].dtype) for c in ("scheduled_at", "fired_at", "timeout_at")] == [
                 "datetime64[ms, UTC]"
@@ -266,12 +272,9 @@ class TestRefused:
         with pytest.raises(DurationError):
             what_if(fleet("@daily"), DOWN, promise_timeout=timeout)
 
-    def test_a_profile_that_is_none_or_fires_otherwise(self):
+    def test_a_profile_that_is_none(self):
         with pytest.raises(ValueError, match="klingon"):
             what_if(fleet("@daily"), DOWN, profile="klingon")
-        slow = PROFILES["standard"].replace(catch_up="one tick a run")
-        with pytest.raises(ValueError, match="one tick a run"):
-            what_if(fleet("@daily"), DOWN, profile=slow)
 
 
 CRONS = st.sampled_from(
@@ -287,6 +290,8 @@ CRONS = st.sampled_from(
         "5 4 * * 0",
         "0 0 0 1 1 * 2023",
         "0 */2 * * *",
+        "0 0 9 2 1 * 2025",
+        "* * * * *",
     ]
 )
 TEMPLATES = st.sampled_from(
@@ -297,6 +302,7 @@ TAGS = st.fixed_dictionaries(
     optional={
         "resonate:target": st.just("poll://any@default"),
         "resonate:timer": st.sampled_from(["true", "false"]),
+        "resonate:delay": st.sampled_from([str(T0 + 10**8), str(T0 + 10**10), "soon"]),
         "team": st.sampled_from(["a", "b"]),
     },
 )
@@ -327,6 +333,70 @@ RULES = st.fixed_dictionaries(
 )
 
 
+MINUTE = 60_000
+OUTAGES = st.lists(
+    st.tuples(
+        st.sampled_from([0, 1, 999, MINUTE, HOUR]),  # up before it
+        st.sampled_from([0, 1, 500, 7 * MINUTE + 1, 2 * HOUR]),  # down
+    ),
+    min_size=1,
+    max_size=3,
+)
+PROFILE = st.sampled_from(
+    [
+        *PROFILES.values(),
+        PROFILES["server"].replace(name="all at a poll", catch_up="every tick"),
+        PROFILES["server"].replace(name="seldom", poll_ms=7_000),
+        PROFILES["spec"].replace(name="one by one", catch_up="one tick a run"),
+    ]
+)
+
+
+def engine_of(rows, profile, start):
+    """Return an engine with the schedules of a fleet, and the ids that it refuses."""
+    engine, refused = Engine(profile, now=start), []
+    for row in rows:
+        try:
+            engine.schedules.create(**row)
+        except ProtocolError:
+            refused.append(row["id"])
+    return engine, refused
+
+
+def looks(outages, poll_ms, end):
+    """Return the instants at which the server polls, one by one."""
+    found = []
+    for (_, up), (until, _) in zip(outages, [*outages[1:], (end, 0)], strict=True):
+        found += range(up + poll_ms, until + 1, poll_ms)
+    return found
+
+
+def caught_up(ticks, outages, poll_ms):
+    """Return which of an engine's ticks are part of a catch-up, judged one by one."""
+    fired_at = ms(ticks["fired_at"])
+    polls = looks(outages, poll_ms, max(fired_at, default=0) + 2 * poll_ms) if poll_ms else []
+    seen = [start for start, _ in outages]
+    if poll_ms:
+        for n, ((_, up), (until, _)) in enumerate(pairwise(outages), 1):
+            seen[n] = max([at for at in polls if up < at <= until], default=up)
+    judged = []
+    for due, fired in zip(ms(ticks["scheduled_at"]), fired_at, strict=True):
+        missed = any(low < due <= up for low, (_, up) in zip(seen, outages, strict=True))
+        late = False
+        if poll_ms and fired != polls[bisect_left(polls, due)]:
+            last = max(n for n, (_, up) in enumerate(outages) if up < fired)
+            late = fired <= outages[last][1] + sum(up - at for at, up in outages[: last + 1])
+        judged.append(missed or late)
+    return ticks[np.array(judged, dtype=bool)].reset_index(drop=True)
+
+
+def ms(column):
+    return column.astype("int64").tolist()
+
+
+CREATED = list(frames.ticks(Engine()))
+
+
 class TestLaws:
     @settings(max_examples=200)
     @given(
@@ -337,17 +407,12 @@ class TestLaws:
     )
     def test_what_if_is_what_the_engine_does(self, rows, start, length, rules):
         profile = PROFILES["standard"].replace(**rules)
-        engine, refused = Engine(profile, now=start), []
-        for row in rows:
-            try:
-                engine.schedules.create(**row)
-            except ProtocolError:
-                refused.append(row["id"])
+        engine, refused = engine_of(rows, profile, start)
         engine.outage(length)
         asked = what_if(pd.DataFrame(rows), (start, start + length), profile=profile)
         created = asked.ticks[asked.ticks["state"].notna()].reset_index(drop=True)
         assert asked.refused["schedule_id"].tolist() == refused
-        pd.testing.assert_frame_equal(created, frames.ticks(engine))
+        pd.testing.assert_frame_equal(created[CREATED], frames.ticks(engine))
         if profile.expiry == "processing time":  # else the overdue ones settle a run later
             pd.testing.assert_frame_equal(asked.promises, frames.promises(engine))
         pd.testing.assert_frame_equal(asked.tags, frames.tags(engine))
@@ -357,8 +422,131 @@ class TestLaws:
         np.testing.assert_array_equal(asked.summary["next_run_at"].isna(), nexts.isna())
         assert asked.summary["next_run_at"].dropna().tolist() == nexts.dropna().tolist()
 
+    @pytest.mark.parametrize("name", PROFILES)
+    @settings(max_examples=200)
+    @given(
+        ROWS,
+        st.integers(T0, T0 + 10**10),
+        st.sampled_from([0, 1, 999, 5 * MINUTE, HOUR, 26 * HOUR]),
+    )
+    def test_one_outage_is_what_the_engine_does_in_each_profile(self, name, rows, start, length):
+        profile = PROFILES[name]
+        engine, refused = engine_of(rows, profile, start)
+        outage = engine.outage(length)
+        asked = what_if(pd.DataFrame(rows), (start, start + length), profile=profile)
+        assert asked.refused["schedule_id"].tolist() == refused
+        ticks = asked.ticks[asked.ticks["fired_at"].astype("int64") <= start + 2 * length]
+        created = ticks[ticks["state"].notna()].reset_index(drop=True)
+        expected = caught_up(frames.ticks(engine), [(start, start + length)], profile.poll_ms)
+        pd.testing.assert_frame_equal(created[CREATED], expected)
+        if outage.drained_at is not None and not refused and profile.poll_ms:
+            level = asked.drain["level_at"]
+            assert max(ms(level), default=start + length) == max(outage.drained_at, start + length)
+
+    @settings(max_examples=200)
+    @given(ROWS, st.integers(T0, T0 + 10**10), OUTAGES, PROFILE)
+    def test_several_outages_are_what_the_engine_does(self, rows, start, spans, profile):
+        at, outages = start, []
+        for up, down in spans:
+            at += up if outages else 0
+            outages.append((at, at + down))
+            at += down
+        engine, _ = engine_of(rows, profile, start)
+        for begin, up in outages:
+            engine.run_until(begin)
+            engine._runs.restart(up)
+        end = at + sum(up - begin for begin, up in outages)
+        engine.run_until(end)
+        asked = what_if(pd.DataFrame(rows), outages[::-1], profile=profile)
+        ticks = asked.ticks[asked.ticks["fired_at"].astype("int64") <= end]
+        created = ticks[ticks["state"].notna()].reset_index(drop=True)
+        expected = caught_up(frames.ticks(engine), outages, profile.poll_ms)
+        pd.testing.assert_frame_equal(created[CREATED], expected)
+
     def test_the_schedules_of_an_engine_are_a_fleet(self):
         engine = Engine(now=T0)
         engine.schedules.create("a", cron="0 * * * *", target="poll://any@x", promise_timeout="2h")
         asked = what_if(frames.schedules(engine), (T0, T0 + 3 * HOUR))
         assert asked.ticks["state"].tolist() == ["rejected_timedout", "pending", "pending"]
+
+
+class TestSeveral:
+    def test_windows_may_come_in_any_order_and_touch(self):
+        windows = [("2024-01-01 05:00", "2024-01-01 06:00"), ("2024-01-01", "2024-01-01 05:00")]
+        ticks = what_if(fleet("0 * * * *"), windows).ticks
+        assert ticks["outage"].tolist() == [0] * 5 + [1]
+        assert ticks["fired_at"].tolist() == instants("2024-01-01 05:00") * 5 + instants(
+            "2024-01-01 06:00"
+        )
+
+    def test_ticks_between_two_outages_count_as_existing(self):
+        windows = [("2024-01-01", "2024-01-01 00:30"), ("2024-01-01 02:30", "2024-01-01 04:30")]
+        asked = what_if(fleet("0 * * * *", promise_id=["one"]), windows)
+        assert asked.ticks["state"].isna().tolist() == [True, True]
+        assert asked.summary["existing"].tolist() == [2]
+
+    def test_windows_far_apart_list_nothing_between_them(self):
+        windows = [(T0, T0 + 60_000), (T0 + 10**11, T0 + 10**11 + 60_000)]
+        for profile in PROFILES:
+            assert len(what_if(fleet("* * * * *"), windows, profile=profile).ticks) >= 2
+        seconds = what_if(fleet("* * * * * *"), windows).ticks
+        assert len(seconds) == 120
+
+    def test_windows_that_overlap_are_refused_in_one_sentence(self):
+        with pytest.raises(WindowError, match="overlap: make them one"):
+            what_if(fleet("@daily"), [(0, 10), (5, 20)])
+        with pytest.raises(TypeError, match=r"down\[1\] is \(3,\)"):
+            what_if(fleet("@daily"), [(0, 1), (3,)])
+
+    def test_it_says_how_often_and_draws_each(self):
+        asked = what_if(fleet("0 * * * *"), [(T0, T0 + HOUR), (T0 + 2 * HOUR, T0 + 3 * HOUR)])
+        assert "down 2 times between" in repr(asked)
+        assert asked.down == tuple(instants("2024-01-01", "2024-01-01 03:00"))
+        assert asked.plot() is not None
+
+
+class TestPolicy:
+    def test_a_policy_starts_the_latest_and_the_others_are_lost(self):
+        asked = what_if(fleet("*/10 * * * *"), DOWN, policy="Kubernetes CronJob")
+        assert asked.ticks["lost"].tolist() == [True] * 11 + [False]
+        assert asked.ticks["state"].isna().tolist() == [True] * 11 + [False]
+        assert not asked.ticks.loc[asked.ticks["lost"], "dispatched"].any()
+        assert (asked.counters["lost"], asked.counters["existing"]) == (11, 0)
+        assert "policy 'Kubernetes CronJob'" in repr(asked)
+
+    def test_waiting_runs_start_one_after_another(self):
+        policy = Policy(name="ours", overlap="buffer all")
+        asked = what_if(fleet("*/10 * * * *"), DOWN, policy=policy, run_time="5 min")
+        late = (asked.ticks["fired_at"] - asked.down[1]) // pd.Timedelta("1min")
+        assert late.tolist() == [5 * n for n in range(12)]
+        assert asked.drain["level_at"].iloc[0] == asked.down[1] + pd.Timedelta("55min")
+
+    @pytest.mark.parametrize("name", [name for name in SYSTEMS if SYSTEMS[name].mode != "unstated"])
+    def test_it_starts_as_many_as_the_comparison_says(self, name):
+        frame = fleet("*/10 * * * *", "0 * * * *", "*/7 * * * *")
+        asked = what_if(frame, DOWN, policy=name)
+        row = compare(frame, DOWN, policies=[name]).iloc[0]
+        assert asked.counters["lost"] == row["lost"]
+        assert (~asked.ticks["lost"]).sum() == row["starts"]
+
+    def test_workers_serve_what_it_starts(self):
+        asked = what_if(fleet("*/10 * * * *"), DOWN, policy="Hangfire", workers=1, run_time="1s")
+        assert asked.queue.messages == 1
+
+    @pytest.mark.parametrize(
+        ("how", "error", "token"),
+        [
+            ({"policy": "GitHub Actions"}, PolicyError, "unstated"),
+            ({"policy": "Hangfir"}, PolicyError, "'Hangfire'"),
+            ({"policy": 5}, TypeError, "a Policy"),
+            ({"policy": "Hangfire", "profile": "server"}, PolicyError, "choose profile"),
+            (
+                {"policy": "APScheduler 3", "run_time": LogNormal(median="1s", sigma=1)},
+                PolicyError,
+                "overlap rule",
+            ),
+        ],
+    )
+    def test_a_policy_that_cannot_be_computed_is_refused(self, how, error, token):
+        with pytest.raises(error, match=token):
+            what_if(fleet("@daily"), DOWN, **how)

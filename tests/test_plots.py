@@ -97,7 +97,9 @@ class TestArtists:
             "promise_id": ["", "", "one"],
             "promise_tags": [TAGS, {**TAGS, "resonate:timer": "true"}, TAGS],
         }
-        ax = asked(**columns).plot(ax=Figure().subplots())
+        ticks = asked(**columns).ticks
+        ticks.loc[ticks.index[-1], "lost"] = True
+        ax = plots.catch_up_timeline(ticks, ax=Figure().subplots())
         assert set(markers(ax)) == {style.label for style in plots.STATE_STYLE.values()}
         shown = [text.get_text() for text in ax.get_legend().get_texts()]
         assert set(shown) == set(markers(ax))

@@ -29,6 +29,7 @@ from resonate_lab.protocol.texts import delay_of, expanded_length, template_part
 
 __all__ = [
     "LOAD_LIMIT",
+    "REPEATS_FROM",
     "STEP_NAMES",
     "collector_paused",
     "due_schedules",
@@ -42,7 +43,8 @@ __all__ = [
 #: schedule of every second and a clock that jumps a century would fill any memory.
 LOAD_LIMIT: Final = 2_000_000
 
-_Y2100: Final = 4102444800000
+#: 2100-01-01: the first instant after which `repeats_calendar` looks at an earlier year.
+REPEATS_FROM: Final = 4102444800000
 _400_YEARS: Final = 146_097 * 86_400_000
 _EPOCH: Final = datetime(1970, 1, 1)
 
@@ -93,7 +95,7 @@ def _retries_by(state: State, id: str, now: int) -> bool:
 
 def next_tick(profile: Profile, expression: CronExpression, after: int) -> int | None:
     """Return the tick that follows an instant, or None where the profile knows none."""
-    ahead = _years_ahead(after) if profile.repeats_calendar and after >= _Y2100 else 0
+    ahead = _years_ahead(after) if profile.repeats_calendar and after >= REPEATS_FROM else 0
     # The calendar begins in 1970 and ends with 2100; clocks need not.
     known = max(after - ahead, -1)
     found = expression.next_ms(known) if known < EPOCH_END_MS else None
@@ -108,8 +110,8 @@ def _years_ahead(at: int) -> int:
     The same day has the same month, day and weekday, and the year is the latest such.
     """
     # After 400 years dates and weekdays come again, so any instant has a twin soon after 2100.
-    day = _EPOCH + timedelta(milliseconds=_Y2100 + (at - _Y2100) % _400_YEARS)
-    whole = (at - _Y2100) // _400_YEARS * _400_YEARS
+    day = _EPOCH + timedelta(milliseconds=REPEATS_FROM + (at - REPEATS_FROM) % _400_YEARS)
+    whole = (at - REPEATS_FROM) // _400_YEARS * _400_YEARS
     for year in range(2099, 1969, -1):
         if (day.month, day.day) == (2, 29) and not isleap(year):
             continue

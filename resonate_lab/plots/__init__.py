@@ -6,6 +6,7 @@ ticks become one scatter a state, thinned to what the pixels can tell apart.
 """
 
 from resonate_lab.plots.audit import audit_bars
+from resonate_lab.plots.backlog import backlog, levels
 from resonate_lab.plots.collisions import running_curve
 from resonate_lab.plots.drawing import png
 from resonate_lab.plots.load import calendar, hour_by_day, load_curve
@@ -18,10 +19,12 @@ __all__ = [
     "STATE_STYLE",
     "StateStyle",
     "audit_bars",
+    "backlog",
     "calendar",
     "catch_up_timeline",
     "clock_times",
     "hour_by_day",
+    "levels",
     "load_curve",
     "peak_bars",
     "png",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,8 @@ from resonate_lab.plots.drawing import (
 if TYPE_CHECKING:
     from resonate_lab.instants import Instant
 
+    Outages = tuple[Instant, Instant] | Sequence[tuple[Instant, Instant]]
+
 __all__ = ["STATE_STYLE", "StateStyle", "catch_up_timeline"]
 
 
@@ -47,9 +49,10 @@ STATE_STYLE: Mapping[str, StateStyle] = MappingProxyType(
         "rejected_timedout": StateStyle("#D55E00", "x", 14, "born expired (rejected_timedout)"),
         "resolved": StateStyle("#009E73", "s", 16, "born resolved (timer)"),
         "existing": StateStyle("#767676", "|", 22, "id existed: nothing created"),
+        "lost": StateStyle("#000000", "1", 26, "lost: the policy starts none"),
     }
 )
-"""Look of each state at creation; ``existing`` stands for a missing state."""
+"""Look of each state at creation; ``existing`` and ``lost`` stand for a missing one."""
 
 _BORN_SETTLED = ["resolved", "rejected_timedout"]
 _HOLLOW = {"s"}
@@ -61,7 +64,7 @@ _TICK_RAIL, _FIRE_RAIL = -0.16, 0.30
 def catch_up_timeline(
     ticks: pd.DataFrame,
     *,
-    down: tuple[Instant, Instant] | None = None,
+    down: Outages | None = None,
     ax: Axes | None = None,
     max_lanes: int = 30,
     lanes: Sequence[str] | None = None,
@@ -78,8 +81,8 @@ def catch_up_timeline(
     ticks : DataFrame
         one row a missed tick, with the columns ``schedule_id``, ``scheduled_at``,
         ``fired_at`` (tz-aware), ``state`` and ``dispatched``, as in `WhatIf.ticks`
-    down : (start, up), optional
-        the outage to shade; default: from the first tick to the last firing
+    down : (start, up), or a sequence of such pairs, optional
+        the outages to shade; default: from the first tick to the last firing
     ax : Axes, optional
         default: a new figure, as high as the lanes need
     max_lanes : int
@@ -142,11 +145,14 @@ class _Drawn(NamedTuple):
     @classmethod
     def of(cls, ticks: pd.DataFrame, lane: npt.NDArray[np.intp]) -> _Drawn:
         state = ticks["state"].astype(object)
+        state = state.where(state.notna(), "existing")
+        if "lost" in ticks:
+            state = state.mask(ticks["lost"], "lost")
         return cls(
             lane,
             days(ticks["scheduled_at"]),
             days(ticks["fired_at"]),
-            state.where(state.notna(), "existing").to_numpy(dtype=object),
+            state.to_numpy(dtype=object),
             ticks["dispatched"].to_numpy(dtype=bool),
         )
 
@@ -154,20 +160,26 @@ class _Drawn(NamedTuple):
         return _Drawn(*(column[keep] for column in self))
 
 
-def _window(ticks: pd.DataFrame, down: tuple[Instant, Instant] | None) -> tuple[int, int]:
-    if down is not None:
-        start, up = down
-        return instant_ms(start, "down[0]"), instant_ms(up, "down[1]")
-    first, last = ticks["scheduled_at"].min(), ticks["fired_at"].max()
-    return instant_ms(first), instant_ms(last)
+def _windows(ticks: pd.DataFrame, down: Outages | None) -> list[tuple[int, int]]:
+    if down is None:
+        return [(instant_ms(ticks["scheduled_at"].min()), instant_ms(ticks["fired_at"].max()))]
+    pairs = [down] if not isinstance(down[0], Sequence) or isinstance(down[0], str) else down
+    return [
+        (instant_ms(start, "down[0]"), instant_ms(up, "down[1]"))
+        for start, up in cast("Sequence[tuple[Instant, Instant]]", pairs)
+    ]
 
 
-def _shade(ax: Axes, ticks: pd.DataFrame, down: tuple[Instant, Instant] | None) -> None:
-    start, up = as_days(np.array(_window(ticks, down), dtype="datetime64[ms]")).tolist()
-    ax.axvspan(start, up, color="#888888", alpha=0.13, lw=0, zorder=0)
-    ax.axvline(up, color="#555555", lw=1.2, zorder=1)
-    margin = (up - start) * 0.02 or 1 / 1440
-    ax.set_xlim(start - margin, up + margin)
+def _shade(ax: Axes, ticks: pd.DataFrame, down: Outages | None) -> None:
+    outages = _windows(ticks, down)
+    for start, up in as_days(np.array(outages, dtype="datetime64[ms]")).tolist():
+        ax.axvspan(start, up, color="#888888", alpha=0.13, lw=0, zorder=0)
+        ax.axvline(up, color="#555555", lw=1.2, zorder=1)
+    # Where a server polls, firings go on after it is back.
+    span = (outages[0][0], max(outages[-1][1], instant_ms(ticks["fired_at"].max())))
+    start, end = as_days(np.array(span, dtype="datetime64[ms]")).tolist()
+    margin = (end - start) * 0.02 or 1 / 1440
+    ax.set_xlim(start - margin, end + margin)
 
 
 def _lane_rules(ax: Axes, lanes: int) -> None:
@@ -179,7 +191,7 @@ def _fans(ax: Axes, drawn: _Drawn) -> None:
     """Lead from tick to firing, with at most `_FAN_LINES` lines a lane and state."""
     for state, style in STATE_STYLE.items():
         own = drawn.take(drawn.state == state)
-        if not len(own.lane):
+        if not len(own.lane) or state == "lost":
             continue
         # The how-manieth of its lane each tick is, over the lane's size: an even sample.
         order = np.argsort(own.lane, kind="stable")
@@ -266,12 +278,14 @@ def _more(ax: Axes, ticks: pd.DataFrame, shown: npt.NDArray[np.bool_], lanes: in
     )
 
 
-def _finish(ax: Axes, ticks: pd.DataFrame, down: tuple[Instant, Instant] | None) -> None:
-    start, up = _window(ticks, down)
+def _finish(ax: Axes, ticks: pd.DataFrame, down: Outages | None) -> None:
+    outages = _windows(ticks, down)
+    start, up = outages[0][0], outages[-1][1]
+    length = sum(end - begin for begin, end in outages)
     sent = int(ticks["dispatched"].sum())
     born = int(ticks["state"].isin(_BORN_SETTLED).sum())
     ax.set_title(
-        f"{format_duration(up - start)} down: {len(ticks):,} missed ticks, "
+        f"{format_duration(length)} down: {len(ticks):,} missed ticks, "
         f"{sent:,} execute messages at restart, {born:,} promises born expired",
         loc="left",
         fontsize=10,

@@ -504,9 +504,7 @@ def _or_none(ms: int | None) -> int:
     return -1 if ms is None else ms
 
 
-def _framed(
-    fleet: pd.DataFrame, readings: list[str], zones: list[str], rows: list[_Row]
-) -> Audit:
+def _framed(fleet: pd.DataFrame, readings: list[str], zones: list[str], rows: list[_Row]) -> Audit:
     columns = dict(zip(_Row._fields, zip(*rows, strict=True), strict=True)) if rows else {}
     data: dict[str, object] = {
         "id": fleet["id"].array,

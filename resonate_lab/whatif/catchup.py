@@ -6,44 +6,58 @@ shown. A fleet here is *complete*: each row has its template, timeout and tags.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from resonate_lab.cron import CronExpression
-from resonate_lab.errors import WindowError
 from resonate_lab.frames import TEXT
 from resonate_lab.instants import format_instant
 from resonate_lab.protocol.profile import Profile
-from resonate_lab.protocol.records import TARGET_TAG, is_timer
+from resonate_lab.protocol.records import DELAY_TAG, TARGET_TAG, is_timer
+from resonate_lab.protocol.texts import delay_of
+from resonate_lab.whatif.chains import MAX_TICKS, Chain, too_many
+from resonate_lab.whatif.polls import MESSAGES_A_BATCH, Downtime, batched
 
-__all__ = ["MAX_TICKS", "CatchUp", "caught_up", "missed_ticks", "promise_ids", "repeated"]
-
-MAX_TICKS = 10_000_000
-"""Most missed ticks that one question may have; some 2 GB as a frame."""
+__all__ = [
+    "MAX_TICKS",
+    "CatchUp",
+    "bound",
+    "caught_up",
+    "ids_differ",
+    "missed_ticks",
+    "promise_ids",
+    "repeated",
+]
 
 Ints = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 
-_NONE: Ints = np.empty(0, dtype=np.int64)
+Starts = Callable[[Rows, Ints, Ints, Ints], tuple[Ints, Bools]]
+"""From schedule, logical time, firing and outage of ticks: when they start, and who never does."""
+
+NONE: Ints = np.empty(0, dtype=np.int64)
 _TIMESTAMP = "{{.timestamp}}"
 
 
 class CatchUp(NamedTuple):
-    """The missed ticks in the order in which they fire, as columns; instants in ms."""
+    """Ticks in the order in which they fire, as columns; instants in ms."""
 
     schedule: Rows  # row of the accepted fleet
     scheduled: Ints
     fired: Ints
     timeout: Ints
+    outage: Ints  # number of the outage, -1 where the tick is fired in time
     created: Bools
     expired: Bools  # born settled
     timer: Bools
     dispatched: Bools
+    sent: Ints  # when the execute message leaves, -1 where there is none
+    lost: Bools  # a policy does not start it
 
     def take(self, ticks: Rows) -> CatchUp:
         """Return some of the ticks."""
@@ -61,16 +75,14 @@ def missed_ticks(
 
     Rows whose expression never fires again are refused on the way, in `reasons`.
     """
-    counts = {
-        expression: expression.count_ms(start + 1, up) if start < up else 0
-        for expression in {e for e, why in zip(expressions, reasons, strict=True) if e and not why}
-    }
-    _bound(fleet, expressions, reasons, counts)
-    ticks = {e: e.between_ms(start + 1, up) if n else _NONE for e, n in counts.items()}
+    accepted = [row for row, why in enumerate(reasons) if not why]
+    known = [cast("CronExpression", expressions[row]) for row in accepted]
+    counts = bound(fleet["id"].iloc[accepted].tolist(), known, [(start, up)])
+    ticks = {e: e.between_ms(start + 1, up) if n else NONE for e, n in counts.items()}
     nexts = {e: e.next_ms(up) for e in counts}
     arrays, afterwards = [], []
     for row, expression in enumerate(expressions):
-        found = ticks.get(expression, _NONE) if expression else _NONE
+        found = ticks.get(expression, NONE) if expression else NONE
         after = nexts.get(expression) if expression else None
         if expression and not reasons[row] and not len(found) and after is None:
             reasons[row] = (
@@ -82,54 +94,158 @@ def missed_ticks(
     return arrays, afterwards
 
 
-def _bound(
-    fleet: pd.DataFrame,
-    expressions: Sequence[CronExpression | None],
-    reasons: Sequence[str],
-    counts: Mapping[CronExpression, int],
-) -> None:
-    own = [counts[e] if e and not why else 0 for e, why in zip(expressions, reasons, strict=True)]
-    total = sum(own)
-    if total > MAX_TICKS:
+def bound(
+    ids: Sequence[str],
+    expressions: Sequence[CronExpression],
+    outages: Sequence[tuple[int, int]],
+) -> dict[CronExpression, int]:
+    """Return how many ticks of each expression the calendar has in some outages.
+
+    Raises
+    ------
+    WindowError
+        those of all schedules are more than `MAX_TICKS`
+    """
+    counts = {
+        e: sum(e.count_ms(start + 1, up) for start, up in outages if start < up)
+        for e in set(expressions)
+    }
+    own = [counts[e] for e in expressions]
+    if sum(own) > MAX_TICKS:
         most = own.index(max(own))
-        raise WindowError(
-            f"the outage holds {total:,} missed ticks, more than the {MAX_TICKS:,} that one "
-            f"question may have ({fleet['id'].iloc[most][:80]!r} alone has {own[most]:,}): shorten "
-            "the outage or ask for fewer schedules"
-        )
+        raise too_many(f"{sum(own):,}", f" ({ids[most][:80]!r} alone has {own[most]:,})")
+    return counts
 
 
-def caught_up(fleet: pd.DataFrame, arrays: Sequence[Ints], up: int, rules: Profile) -> CatchUp:
-    """Return the ticks in the order of firing, and what becomes of each."""
-    # Each schedule fires all its ticks before the next one comes.
-    ids = fleet["id"].tolist()
-    due = [row for row, ticks in enumerate(arrays) if len(ticks)]
-    if rules.due_order == "next_run_at":
-        due.sort(key=lambda row: (arrays[row][0], ids[row]))
-    sizes = [len(arrays[row]) for row in due]
-    schedule = np.repeat(np.array(due, dtype=np.intp), sizes)
-    scheduled = np.concatenate([arrays[row] for row in due]) if due else _NONE
-    fired = np.full(len(scheduled), up, dtype=np.int64)
+def caught_up(
+    fleet: pd.DataFrame,
+    chains: Sequence[Chain],
+    down: Downtime,
+    rules: Profile,
+    starts: Starts | None = None,
+) -> CatchUp:
+    """Return the ticks in the order of firing, and what becomes of each.
+
+    Parameters
+    ----------
+    fleet : DataFrame
+        complete
+    chains : sequence of Chain
+        one a row
+    down : Downtime
+    rules : Profile
+    starts : callable, optional
+        what starts the ticks of an outage instead of the server's own catch-up
+    """
+    schedule, scheduled, fired, outage, lost = _in_firing_order(fleet, chains, down, rules, starts)
     timeout = scheduled + fleet["promise_timeout"].to_numpy(dtype=np.int64)[schedule]
     tags = fleet["promise_tags"].tolist()
     timer = np.array([is_timer(t) for t in tags], dtype=bool)[schedule]
     target = np.array([TARGET_TAG in t for t in tags], dtype=bool)[schedule]
-    created = _first_of_its_id(fleet, schedule, scheduled)
+    created = ~lost
+    kept = np.flatnonzero(created) if lost.any() else slice(None)
+    created[kept] = _first_of_its_id(fleet, schedule[kept], scheduled[kept])
     judged_at = fired if rules.expiry == "processing time" else scheduled
     expired = (timeout <= judged_at) & created
-    return CatchUp(
-        schedule, scheduled, fired, timeout, created, expired, timer, created & ~expired & target
+    live = created & ~expired & target
+    queued = fired
+    if rules.fired_delay_honoured and any(DELAY_TAG in t for t in tags):
+        delay = np.array([delay_of(t) or 0 for t in tags], dtype=np.int64)[schedule]
+        held = live & (scheduled < delay)
+        # What is held back is first looked at by the look after the one that fires.
+        after = fired if down.poll_ms is None else fired + 1
+        queued = np.where(held, down.next_look(np.maximum(after, delay)), fired)
+        sends = live & ~(held & (timeout <= queued))
+        live &= ~held
+    else:
+        sends = live
+    run = CatchUp(
+        schedule, scheduled, fired, timeout, outage, created, expired, timer, live, queued, lost
     )
+    return run._replace(sent=_sent(fleet, run, sends, down))
+
+
+def _sent(fleet: pd.DataFrame, run: CatchUp, sends: Bools, down: Downtime) -> Ints:
+    """Return when the execute messages leave that are queued at `run.sent`."""
+    if down.messages is None:
+        return np.where(sends, run.sent, -1)
+    sent = np.full(len(sends), -1, dtype=np.int64)
+    some = np.flatnonzero(sends)
+    if len(some):
+
+        def places(which: Rows) -> Ints:
+            ids = promise_ids(fleet, run.schedule[some[which]], run.scheduled[some[which]])
+            return places_in_order(ids)
+
+        sent[some] = batched(run.sent[some], down.messages, places, MESSAGES_A_BATCH)
+    return sent
+
+
+def _in_firing_order(
+    fleet: pd.DataFrame,
+    chains: Sequence[Chain],
+    down: Downtime,
+    rules: Profile,
+    starts: Starts | None,
+) -> tuple[Rows, Ints, Ints, Ints, Bools]:
+    ids = fleet["id"].tolist()
+    rows = [row for row, chain in enumerate(chains) if len(chain.due)]
+    if rules.due_order == "next_run_at":
+        rows.sort(key=ids.__getitem__)
+    sizes = [len(chains[row].due) for row in rows]
+    schedule = np.repeat(np.array(rows, dtype=np.intp), sizes)
+    due, fired, outage = (
+        np.concatenate([NONE, *(chains[row][column] for row in rows)]) for column in range(3)
+    )
+    # What one look fires of a schedule stays together: so many blocks are to be sorted.
+    begins = np.ones(len(due), dtype=bool)
+    begins[1:] = (schedule[1:] != schedule[:-1]) | (fired[1:] != fired[:-1])
+    turn = NONE
+    if down.in_steps:
+        # A server that does not wait looks again at once: each tick is in a turn of its own.
+        firsts = np.flatnonzero(begins)
+        turn = np.arange(len(due)) - firsts[np.cumsum(begins) - 1]
+        begins[:] = True
+    lost = np.zeros(len(due), dtype=bool)
+    if starts is not None:
+        fired, lost = starts(schedule, due, fired, outage)
+        begins[:] = True
+    heads = np.flatnonzero(begins)
+    key = due[heads] if rules.due_order == "next_run_at" else np.zeros(len(heads), dtype=np.int64)
+    turns = [turn[heads]] if len(turn) else []
+    order = np.lexsort((key, *turns, fired[heads]))
+    if (np.diff(order) < 0).any():
+        lengths = np.diff(heads, append=len(due))[order]
+        moved = np.repeat(heads[order] - (np.cumsum(lengths) - lengths), lengths)
+        ticks = np.arange(len(due)) + moved
+        schedule, due, fired, outage, lost = (
+            column[ticks] for column in (schedule, due, fired, outage, lost)
+        )
+    return schedule, due, fired, outage, lost
+
+
+def places_in_order(ids: pd.Series) -> Ints:
+    """Return the place of each id in their order by bytes, from 0."""
+    # Code points, by which Python compares, are in the order of their bytes in UTF-8.
+    names = ids.tolist()
+    places = np.empty(len(names), dtype=np.int64)
+    places[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    return places
 
 
 def _first_of_its_id(fleet: pd.DataFrame, schedule: Rows, scheduled: Ints) -> Bools:
     """Return which ticks create a promise: those whose id no earlier one has taken."""
+    if ids_differ(fleet):
+        return np.ones(len(schedule), dtype=bool)
+    return ~promise_ids(fleet, schedule, scheduled).duplicated().to_numpy(dtype=bool)
+
+
+def ids_differ(fleet: pd.DataFrame) -> bool:
+    """Return whether one sees at once that no two ticks have the same promise id."""
     parts = [text.split(_TIMESTAMP) for text in _templates(fleet)]
     # Ids "prefix + digits" differ wherever the prefixes do, if no prefix ends in a digit.
     plain = all(len(p) == 2 and not p[1] and not p[0][-1:].isdecimal() for p in parts)
-    if plain and len({p[0] for p in parts}) == len(parts):
-        return np.ones(len(schedule), dtype=bool)
-    return ~promise_ids(fleet, schedule, scheduled).duplicated().to_numpy(dtype=bool)
+    return plain and len({p[0] for p in parts}) == len(parts)
 
 
 def _templates(fleet: pd.DataFrame) -> list[str]:

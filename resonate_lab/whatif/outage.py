@@ -1,4 +1,4 @@
-"""What an outage brings at restart: every missed tick, before it happens.
+"""What outages bring at restart: every missed tick, before it happens.
 
 This is Resonate's own catch-up, computed column by column instead of promise by promise:
 the ticks of a schedule are one array from the cron core, and all else follows from them
@@ -8,7 +8,7 @@ together, so what is said here is what the engine does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,55 +17,46 @@ import numpy as np
 import pandas as pd
 
 from resonate_lab import _html, frames
-from resonate_lab.errors import DurationError, WindowError
 from resonate_lab.instants import (
-    EPOCH_END_MS,
     datetime_index,
-    duration_ms,
     format_duration,
     format_instant,
     instant_ms,
     timestamp,
 )
 from resonate_lab.protocol.profile import Profile, profile_named
-from resonate_lab.protocol.records import LINEAGE_TAGS, SCHEDULE_TAG, TARGET_TAG
+from resonate_lab.protocol.records import LINEAGE_TAGS, SCHEDULE_TAG
 from resonate_lab.whatif import report
-from resonate_lab.whatif.answer import Answer, Table, refused_table
-from resonate_lab.whatif.catchup import (
-    MAX_TICKS,
-    Bools,
-    CatchUp,
-    Ints,
-    caught_up,
-    missed_ticks,
-    promise_ids,
-    repeated,
+from resonate_lab.whatif.answer import Answer, Table, counted, refused_table
+from resonate_lab.whatif.catchup import Bools, CatchUp, Ints, bound, promise_ids, repeated
+from resonate_lab.whatif.chains import MAX_TICKS
+from resonate_lab.whatif.fleet import Source
+from resonate_lab.whatif.following import Question, followed
+from resonate_lab.whatif.polls import Downtime
+from resonate_lab.whatif.question import (
+    DEFAULT_PROMISE_ID,
+    DEFAULT_TAGS,
+    asked,
+    complete,
+    outage_windows,
+    policy_asked,
+    runs_asked,
 )
-from resonate_lab.whatif.fleet import (
-    MAX_TIMEOUT_MS,
-    Source,
-    compile_fleet,
-    read_fleet,
-    refused_rows,
-)
+from resonate_lab.whatif.queue import LogNormal, Queue, Served
+from resonate_lab.whatif.starts import policy_starts
+from resonate_lab.whatif.systems import Policy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from resonate_lab.instants import Duration, Instant
 
-__all__ = ["DEFAULT_PROMISE_ID", "DEFAULT_TAGS", "MAX_TICKS", "WhatIf", "outage_window", "what_if"]
-
-DEFAULT_PROMISE_ID = "{{.id}}-{{.timestamp}}"
-"""Promise-id template of a schedule whose fleet names none."""
-
-DEFAULT_TAGS: Mapping[str, str] = {"resonate:target": "poll://any@default"}
-"""Promise tags of a schedule whose fleet names none."""
+__all__ = ["DEFAULT_PROMISE_ID", "DEFAULT_TAGS", "MAX_TICKS", "WhatIf", "what_if"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WhatIf(Answer):
-    """What a fleet's schedules do at the restart after an outage; made by `what_if`.
+    """What a fleet's schedules do at the restart after outages; made by `what_if`.
 
     The frames are built when first asked for, and kept. Instants are tz-aware UTC
     (datetime64[ms, UTC]), durations timedelta64[ms], missing instants NaT.
@@ -78,24 +69,41 @@ class WhatIf(Answer):
     refused : DataFrame
         the others: ``schedule_id``, ``cron``, ``line`` (of the file, else the row's
         number from 1) and ``reason``
-    down : (Timestamp, Timestamp)
-        when the server stops and when it is back
+    outages : tuple of (Timestamp, Timestamp)
+        when the server stops and when it is back, ascending
     profile : Profile
         the rules of catch-up
+    policy : Policy or None
+        what starts the missed ticks instead of Resonate's own catch-up
+    queue : Queue or None
+        what the workers do; None if none were asked for
     """
 
     fleet: pd.DataFrame
     refused: pd.DataFrame
-    down: tuple[pd.Timestamp, pd.Timestamp]
+    outages: tuple[tuple[pd.Timestamp, pd.Timestamp], ...]
     profile: Profile
+    policy: Policy | None
+    queue: Queue | None
     _catch_up: CatchUp
     _next_run: Ints
+    _level: Ints
+    _served: Served | None
+
+    @property
+    def down(self) -> tuple[pd.Timestamp, pd.Timestamp]:
+        """When the server stops first, and when it is back for good."""
+        return self.outages[0][0], self.outages[-1][1]
 
     _title: ClassVar[str] = "What happens at the restart after an outage?"
 
     @cached_property
     def ticks(self) -> pd.DataFrame:
         """One row a missed tick, in the order of firing.
+
+        In a profile that fires one tick a poll also those that fall due after a restart and
+        fire late, since their schedule is not level yet; they are followed for as long again
+        as the server was down.
 
         ============ ============== ====================================================
         schedule_id  str
@@ -107,9 +115,17 @@ class WhatIf(Answer):
         state        category       at creation: pending, resolved or rejected_timedout;
                                     missing where the id existed and nothing is created
         dispatched   bool           an execute message is queued
+        sent_at      instant        when that message leaves, NaT without one
+        outage       int64          number of the outage, from 0
+        lost         bool           the policy does not start it: nothing is created, and
+                                    ``fired_at`` is the restart
         ============ ============== ====================================================
+
+        In a profile that polls, messages leave as the released server sends them: up to 100
+        every 100 ms, those with the smallest task ids first (byte order); otherwise at the
+        firing, or when ``resonate:delay`` is over where the profile honours it.
         """
-        run = self._catch_up
+        run = self._missed
         state = np.where(run.expired, np.where(run.timer, 1, 2), 0).astype(np.int8)
         return pd.DataFrame(
             {
@@ -123,6 +139,9 @@ class WhatIf(Answer):
                     np.where(run.created, state, np.int8(-1)), dtype=frames.BIRTH_STATES
                 ),
                 "dispatched": run.dispatched,
+                "sent_at": frames.instants(run.sent, run.sent < 0),
+                "outage": run.outage.astype(np.int64),
+                "lost": run.lost,
             }
         )
 
@@ -139,10 +158,14 @@ class WhatIf(Answer):
         existing    int64     ticks whose promise id existed, so that nothing is created
         first, last instant   first and last missed tick, NaT without one
         max_lag     timedelta of the first missed tick, NaT without one
+        lost        int64     ticks that the policy does not start
         next_run_at instant   first tick after the restart, NaT if there is none
         =========== ========= =======================================================
+
+        With workers two more, int64: ``timed_out_waiting`` and ``timed_out_running``, the
+        messages whose promise timed out before a worker took them, and at work.
         """
-        run, size = self._catch_up, len(self.fleet)
+        run, size = self._missed, len(self.fleet)
 
         def count(which: Bools | None) -> Ints:
             rows = run.schedule if which is None else run.schedule[which]
@@ -156,18 +179,53 @@ class WhatIf(Answer):
         np.maximum.at(lag, run.schedule, run.fired - run.scheduled)
         missed = count(None)
         absent = missed == 0
-        return pd.DataFrame(
+        summary = pd.DataFrame(
             {
                 "schedule_id": self.fleet["id"].array,
                 "cron": self.fleet["cron"].array,
                 "missed": missed,
                 "dispatched": count(run.dispatched),
                 "expired": count(run.expired),
-                "existing": count(~run.created),
+                "existing": count(~run.created & ~run.lost),
                 "first": frames.instants(first, absent),
                 "last": frames.instants(last, absent),
                 "max_lag": frames.durations(lag, absent),
+                "lost": count(run.lost),
                 "next_run_at": frames.instants(self._next_run, self._next_run < 0),
+            }
+        )
+        if self._served is not None:
+            summary["timed_out_waiting"] = self._served.timed_out_waiting
+            summary["timed_out_running"] = self._served.timed_out_running
+        return summary
+
+    @cached_property
+    def drain(self) -> pd.DataFrame:
+        """When each schedule is level again: one row an accepted schedule, in their order.
+
+        =========== ========= =======================================================
+        schedule_id str
+        level_at    instant   the first instant, at or after the last restart, at which
+                              nothing of it is overdue; NaT if it is not level within as
+                              long again as the server was down
+        late_ticks  int64     ticks fired late, over all outages
+        last_lag    timedelta of the last of them, NaT without one
+        =========== ========= =======================================================
+        """
+        run, size = self._missed, len(self.fleet)
+        started = np.flatnonzero(~run.lost)
+        schedule, fired = run.schedule[started], run.fired[started]
+        level, lag = self._level.copy(), np.full(size, -1)
+        if self.policy is not None:
+            np.maximum.at(level, schedule, fired)
+        # Of equal rows numpy keeps the last value, and the ticks of a schedule ascend.
+        lag[schedule] = fired - run.scheduled[started]
+        return pd.DataFrame(
+            {
+                "schedule_id": self.fleet["id"].array,
+                "level_at": frames.instants(level, level < 0),
+                "late_ticks": np.bincount(schedule, minlength=size).astype(np.int64),
+                "last_lag": frames.durations(lag, lag < 0),
             }
         )
 
@@ -179,7 +237,7 @@ class WhatIf(Answer):
         are left out. Columns, all int64: ``due`` (ticks by logical time), ``created``
         (promises by firing time), ``dispatched`` (execute messages by firing time).
         """
-        run = self._catch_up
+        run = self._missed
         events = {
             "due": run.scheduled,
             "created": run.fired[run.created],
@@ -197,7 +255,7 @@ class WhatIf(Answer):
     @cached_property
     def promises(self) -> pd.DataFrame:
         """The promises as they are created, in the columns of `frames.promises`."""
-        run = self._catch_up
+        run = self._missed
         made = np.flatnonzero(run.created)
         run = run.take(made)
         state = np.where(run.expired, np.where(run.timer, 1, 4), 0).astype(np.int8)
@@ -226,8 +284,8 @@ class WhatIf(Answer):
         The index is the promise id; the columns, all str, stand in the order of the
         tags' names; NaN where a promise lacks the tag.
         """
-        made = np.flatnonzero(self._catch_up.created)
-        schedule = self._catch_up.schedule[made]
+        made = np.flatnonzero(self._missed.created)
+        schedule = self._missed.schedule[made]
         own = self.fleet["promise_tags"].tolist()
         ids = pd.Series(self._promise_ids.iloc[made].array)
         columns: dict[str, pd.Series] = {}
@@ -243,13 +301,13 @@ class WhatIf(Answer):
 
     @cached_property
     def counters(self) -> dict[str, int]:
-        """The totals: schedules, refused, idle, missed, created, dispatched, expired, existing.
+        """The totals: schedules, refused, idle, missed, created, dispatched, expired and so on.
 
         ``idle`` counts the accepted schedules without a missed tick; ``max_lag_ms`` is
         the longest lag in ms, 0 without a missed tick.
         """
-        run = self._catch_up
-        created = int(run.created.sum())
+        run = self._missed
+        created, lost = int(run.created.sum()), int(run.lost.sum())
         return {
             "schedules": len(self.fleet),
             "refused": len(self.refused),
@@ -258,7 +316,8 @@ class WhatIf(Answer):
             "created": created,
             "dispatched": int(run.dispatched.sum()),
             "expired": int(run.expired.sum()),
-            "existing": len(run.schedule) - created,
+            "existing": len(run.schedule) - created - lost,
+            "lost": lost,
             "max_lag_ms": int((run.fired - run.scheduled).max(initial=0)),
         }
 
@@ -266,9 +325,8 @@ class WhatIf(Answer):
         """Draw the catch-up timeline; see `plots.catch_up_timeline`."""
         from resonate_lab import plots
 
-        return plots.catch_up_timeline(
-            self.ticks, down=self.down, ax=ax, max_lanes=max_lanes, **kwargs
-        )
+        down = self.down if len(self.outages) == 1 else self.outages
+        return plots.catch_up_timeline(self.ticks, down=down, ax=ax, max_lanes=max_lanes, **kwargs)
 
     def _picture(self) -> bytes:
         return report.timeline_png(self)
@@ -298,12 +356,17 @@ class WhatIf(Answer):
         """Return the answer in one sentence."""
         n = self.counters
         start, up = (instant_ms(at) for at in self.down)
+        times = f"{len(self.outages):,} times between " if len(self.outages) > 1 else ""
+        length = sum(instant_ms(end) - instant_ms(begin) for begin, end in self.outages)
+        span = f"{format_instant(start)} {'and' if times else 'to'} {format_instant(up)}"
+        under = f" under policy {_html.plain(self.policy.name)!r}" if self.policy else ""
+        lost = f", {counted(n['lost'], 'tick')} lost" if self.policy else ""
         return (
-            f"{_counted(n['schedules'], 'schedule')}, server down {format_instant(start)} to "
-            f"{format_instant(up)} ({format_duration(up - start)}): "
-            f"{_counted(n['missed'], 'missed tick')}, "
-            f"{_counted(n['dispatched'], 'execute message')} at restart, "
-            f"{_counted(n['expired'], 'promise')} born expired"
+            f"{counted(n['schedules'], 'schedule')}, server down {times}{span} "
+            f"({format_duration(length)}){under}: "
+            f"{counted(n['missed'], 'missed tick')}, "
+            f"{counted(n['dispatched'], 'execute message')} at restart, "
+            f"{counted(n['expired'], 'promise')} born expired{lost}"
         )
 
     def _repr_html_(self) -> str:
@@ -322,7 +385,13 @@ class WhatIf(Answer):
 
     @cached_property
     def _promise_ids(self) -> pd.Series:
-        return promise_ids(self.fleet, self._catch_up.schedule, self._catch_up.scheduled)
+        return promise_ids(self.fleet, self._missed.schedule, self._missed.scheduled)
+
+    @cached_property
+    def _missed(self) -> CatchUp:
+        """Those of the ticks that are part of a catch-up, and not fired in time."""
+        late = self._catch_up.outage >= 0
+        return self._catch_up if late.all() else self._catch_up.take(np.flatnonzero(late))
 
 
 _HEADINGS = {
@@ -345,48 +414,80 @@ _BRIEF = ("schedule_id", "cron", "missed", "dispatched", "expired")
 
 def what_if(
     fleet: Source,
-    down: tuple[Instant, Instant],
+    down: tuple[Instant, Instant] | Sequence[tuple[Instant, Instant]],
     *,
     profile: str | Profile = "standard",
     promise_timeout: Duration = "1h",
+    policy: Policy | str | None = None,
+    workers: int | None = None,
+    run_time: Duration | LogNormal | None = None,
+    seed: int = 0,
 ) -> WhatIf:
-    """Return what the schedules of a fleet do at the restart after an outage.
+    """Return what the schedules of a fleet do at the restart after outages.
 
     Parameters
     ----------
     fleet : DataFrame, path or file object
         anything that `read_fleet` takes
-    down : (start, up)
-        instants: the server stops at `start` and is back at `up`
+    down : (start, up), or a sequence of such pairs
+        instants: the server stops at `start` and is back at `up`; several, planned windows
+        for instance, in any order
     profile : str or Profile
-        the rules of catch-up; one that fires every missed tick
+        the rules of catch-up
     promise_timeout : duration
         for the schedules whose fleet names none; the default is that of the documents'
         examples
+    policy : Policy or str, optional
+        what starts the missed ticks, and when, instead of Resonate's own catch-up; a name of
+        `policies.SYSTEMS` or `policies.VARIANTS`. Their promises follow the profile.
+    workers : int, optional
+        how many take the execute messages; the answer then has a ``queue``
+    run_time : duration, LogNormal or str, optional
+        how long a worker is busy with a message: always as long, drawn, or as a column of
+        the fleet says (ms, or durations such as "5min"). A policy with an overlap rule needs
+        one that is always as long; its default there is 1 min.
+    seed : int
+        of what is drawn; with the same seed the n-th message takes as long, whatever else
+        is changed
 
     Returns
     -------
     WhatIf
-        every missed tick, a summary a schedule, load, promises, tags and counters; rows
-        that Resonate would refuse stand in its ``refused``, the others are computed
+        every missed tick, a summary a schedule, the drain, load, promises, tags, counters
+        and the queue; rows that Resonate would refuse stand in its ``refused``, the others
+        are computed
 
     Raises
     ------
     FleetError
-        the fleet cannot be read
+        the fleet cannot be read, or `run_time` is neither a duration nor a column of it
     InstantError, DurationError, TypeError
-        an argument is no instant or no duration
+        an argument is no instant, no duration, or of another type
     WindowError
-        `up` is before `start`, the outage leaves 1970-2100, or it holds more than
-        `MAX_TICKS` ticks
+        an outage ends before it starts, overlaps another one or leaves 1970-2100, or there
+        are more than `MAX_TICKS` ticks
+    PolicyError
+        there is no such policy, it promises nothing, or the profile does not fire every tick
+        at the restart
+    ValueError
+        there is no such profile, or `workers` and `run_time` do not go together
 
     Notes
     -----
     Missed are the ticks t with start < t <= up: the tick at the very instant of the stop
-    has fired, the one at the instant of the restart is caught up. It is as if each
-    schedule had been created at `start`; a template without ``{{.timestamp}}`` therefore
+    has fired, the one at the instant of the restart is caught up. In a profile that polls,
+    those between its last poll and the stop are missed as well. It is as if each schedule
+    had been created at the first `start`; a template without ``{{.timestamp}}`` therefore
     creates one promise. A schedule without a promise-id template gets
     `DEFAULT_PROMISE_ID`, one without tags `DEFAULT_TAGS`.
+
+    Only first messages are counted, not those that are repeated when nobody takes them. In a
+    profile that polls, both loops start at the restart, and a message leaves after the poll
+    that queued it. Workers take the messages of missed ticks and of those that fall due in
+    time after the first restart, first sent first taken; nothing is taken while the server
+    is down. A promise that times out before it is taken costs no worker anything, one that
+    times out at work keeps its worker to the end. A queue is followed for `QUEUE_MS` after
+    the last restart, at most for `MAX_MESSAGES` messages.
 
     Examples
     --------
@@ -395,100 +496,37 @@ def what_if(
     >>> w = what_if(fleet, down=("2024-03-01T00:05Z", "2024-03-01T02:07:30Z"))
     >>> w.counters["missed"], w.counters["dispatched"], w.counters["expired"]
     (12, 6, 6)
+    >>> what_if(fleet, ("2024-03-01T00:05Z", "2024-03-01T02:07:30Z"), profile="server",
+    ...         workers=1, run_time="90s").queue.empty_at
+    Timestamp('2024-03-01 02:16:37.100000+0000', tz='UTC')
     """
-    start, up = outage_window(down)
-    rules = _rules(profile)
-    given = _completed(read_fleet(fleet), duration_ms(promise_timeout, "promise_timeout"))
-    expressions, reasons = compile_fleet(given, rules.dialect)
-    reasons = _with_refusals(given, reasons, rules)
-    arrays, nexts = missed_ticks(given, expressions, reasons, start, up)
-    accepted = np.flatnonzero([not why for why in reasons])
-    kept = given.iloc[accepted].reset_index(drop=True)
-    run = caught_up(kept, [arrays[row] for row in accepted], up, rules)
+    outages, rules = outage_windows(down), profile_named(profile)
+    in_steps = rules.catch_up == "one tick a run"
+    span = Downtime.of(outages, rules.poll_ms, in_steps)
+    given = complete(fleet, promise_timeout)
+    chosen, run_ms = policy_asked(policy, rules, run_time)
+    runs, faults = runs_asked(given, workers, run_time, chosen, seed)
+    found = asked(given, rules, outages[0][0], faults)
+    if runs is not None:
+        runs = runs.take(found.rows)
+    bound(found.fleet["id"].tolist(), found.expressions, outages)
+    starts = None
+    if chosen is not None:
+        starts = policy_starts(chosen, found.fleet["id"].tolist(), span, run_ms)
+    question = Question(found, span, rules, starts)
+    run, chains, end = question.answer()
+    served = None
+    if runs is not None and workers is not None:
+        served = followed(question, run, end, runs, workers)
     return WhatIf(
-        fleet=kept,
-        refused=refused_rows(given, reasons),
-        down=(timestamp(start), timestamp(up)),
+        fleet=found.fleet,
+        refused=found.refused,
+        outages=tuple((timestamp(start), timestamp(up)) for start, up in outages),
         profile=rules,
+        policy=chosen,
+        queue=served and served.queue,
         _catch_up=run,
-        _next_run=np.array([nexts[row] for row in accepted], dtype=np.int64),
+        _next_run=np.array([chains[e].next_run for e in found.expressions], dtype=np.int64),
+        _level=np.array([chains[e].level_at for e in found.expressions], dtype=np.int64),
+        _served=served,
     )
-
-
-def _counted(n: int, word: str) -> str:
-    return f"{n:,} {word}" if n == 1 else f"{n:,} {word}s"
-
-
-def outage_window(down: tuple[Instant, Instant]) -> tuple[int, int]:
-    """Return the start and the end of an outage, ms since the Unix epoch, UTC.
-
-    Raises
-    ------
-    WindowError
-        it ends before it starts, or leaves 1970-2100
-    InstantError, TypeError
-        it is no pair of instants
-    """
-    if isinstance(down, str) or not isinstance(down, Sequence) or len(down) != 2:
-        raise TypeError(
-            f"down is {down!r}, but it must be the pair (start, up), such as "
-            "('2026-12-01', '2026-12-01 12:00')"
-        )
-    start, up = instant_ms(down[0], "down[0]"), instant_ms(down[1], "down[1]")
-    if not 0 <= start <= up < EPOCH_END_MS:
-        raise WindowError(
-            f"down is {format_instant(start)} to {format_instant(up)}, but an outage must not end "
-            "before it starts, and both instants lie in the years 1970 to 2100"
-        )
-    return start, up
-
-
-def _rules(profile: str | Profile) -> Profile:
-    rules = profile_named(profile)
-    if rules.catch_up != "every tick" or rules.fallback_ms is not None:
-        raise ValueError(
-            f"profile {rules.name!r} (catch_up {rules.catch_up!r}, fallback_ms "
-            f"{rules.fallback_ms}) is not computed here, only one that fires every tick and has "
-            "no fallback: use 'standard', or an Engine of that profile"
-        )
-    return rules
-
-
-def _with_refusals(fleet: pd.DataFrame, reasons: Sequence[str], rules: Profile) -> list[str]:
-    """Return the reasons, and where there is none that for which schedule.create says no."""
-    rows = zip(reasons, fleet["id"].tolist(), fleet["promise_tags"].tolist(), strict=True)
-    return [why or _refusal(name, tags, rules) for why, name, tags in rows]
-
-
-def _refusal(name: str, tags: Mapping[str, str], rules: Profile) -> str:
-    if "." in name and not rules.schedule_id_may_have_dot:
-        return f"schedule id {name[:80]!r} holds a '.', which the server refuses: write '-' instead"
-    if rules.schedule_needs_target and TARGET_TAG not in tags:
-        return (
-            f"promise_tags have no {TARGET_TAG}, without which the server refuses the schedule: "
-            "add one such as 'poll://any@default'"
-        )
-    return ""
-
-
-def _completed(fleet: pd.DataFrame, timeout: int) -> pd.DataFrame:
-    """Return the fleet with the template, the timeout and the tags that hold for each row."""
-    if not 0 <= timeout <= MAX_TIMEOUT_MS:
-        raise DurationError(
-            f"promise_timeout is {timeout} ms, but it must be from 0 to {MAX_TIMEOUT_MS} ms"
-        )
-    size = len(fleet)
-    given = fleet.assign(
-        promise_id=fleet["promise_id"].replace("", DEFAULT_PROMISE_ID)
-        if "promise_id" in fleet
-        else pd.Series([DEFAULT_PROMISE_ID] * size, dtype=str),
-        promise_timeout=fleet["promise_timeout"].fillna(timeout).astype(np.int64)
-        if "promise_timeout" in fleet
-        else np.full(size, timeout, dtype=np.int64),
-    )
-    for name, default in (("promise_tags", DEFAULT_TAGS), ("promise_param", {})):
-        cells = np.empty(size, dtype=object)
-        own = fleet[name].tolist() if name in fleet else [None] * size
-        cells[:] = [dict(default) if cell is None else cell for cell in own]
-        given[name] = pd.Series(cells, index=given.index, dtype=object)
-    return given

@@ -6,14 +6,11 @@ applied, to all missed ticks of a fleet at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from hashlib import blake2b
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from resonate_lab import frames
@@ -22,10 +19,11 @@ from resonate_lab.errors import DurationError
 from resonate_lab.frames import TEXT
 from resonate_lab.instants import EPOCH_END_MS, duration_ms, format_duration, timestamp
 from resonate_lab.whatif.answer import AnswerFrame, Table, counted, refused_table
-from resonate_lab.whatif.catchup import Bools, Ints, Rows, missed_ticks
+from resonate_lab.whatif.catchup import Ints, missed_ticks
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
-from resonate_lab.whatif.outage import outage_window
-from resonate_lab.whatif.systems import SYSTEMS, VARIANTS, Policy, PolicyError
+from resonate_lab.whatif.question import outage_window
+from resonate_lab.whatif.starts import Missed, eligible, start_times
+from resonate_lab.whatif.systems import SYSTEMS, VARIANTS, Policy, PolicyError, policy_named
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,7 +165,7 @@ def compare(
     expressions, reasons = compile_fleet(given, "resonate")
     arrays, _ = missed_ticks(given, expressions, reasons, start, up)
     accepted = [row for row, why in enumerate(reasons) if not why]
-    missed = _Missed.of([arrays[row] for row in accepted], given["id"].iloc[accepted].tolist(), up)
+    missed = Missed.of([arrays[row] for row in accepted], given["id"].iloc[accepted].tolist(), up)
     rows = [_row(policy, missed, run_ms) for policy in chosen]
     frame = _framed(chosen, rows)
     refused = refused_rows(given, reasons)
@@ -203,7 +201,6 @@ def _run_time(given: Duration) -> int:
 def _chosen(policies: Iterable[Policy | str] | None) -> list[Policy]:
     if isinstance(policies, str | Policy):
         policies = [policies]
-    known: Mapping[str, Policy] = {**SYSTEMS, **VARIANTS}
     chosen: dict[str, Policy] = {}
     for policy in SYSTEMS.values() if policies is None else policies:
         if not isinstance(policy, str | Policy):
@@ -211,23 +208,13 @@ def _chosen(policies: Iterable[Policy | str] | None) -> list[Policy]:
                 f"policies holds {policy!r} of type {type(policy).__name__}; give Policy objects, "
                 "or names such as 'Resonate'"
             )
-        found = policy if isinstance(policy, Policy) else _policy_named(policy, known)
+        found = policy if isinstance(policy, Policy) else policy_named(policy)
         if found.name in chosen:
             raise PolicyError(
                 f"policy {found.name!r} stands there twice: give each a name of its own"
             )
         chosen[found.name] = found
     return list(chosen.values())
-
-
-def _policy_named(name: str, known: Mapping[str, Policy]) -> Policy:
-    if name in known:
-        return known[name]
-    lower = {known_name.lower(): known_name for known_name in known}
-    begins = [lower[other] for other in lower if name and other.startswith(name.lower())]
-    near = begins or [lower[n] for n in get_close_matches(name.lower(), lower, 1, 0.5)]
-    meant = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(map(repr, SYSTEMS))}"
-    raise PolicyError(f"policy {name[:60]!r} is none of SYSTEMS and VARIANTS; {meant}")
 
 
 def _fleet(given: Source | CronExpression) -> pd.DataFrame:
@@ -253,101 +240,7 @@ def _exists(name: str) -> bool:
         return False
 
 
-# --- the ticks and what becomes of them -----------------------------------------------------------
-
-
-class _Missed(NamedTuple):
-    """The missed ticks of all schedules, each schedule's in a row and ascending."""
-
-    schedule: Rows
-    at: Ints
-    late: Ints  # at the restart
-    first_late: Ints  # of the schedule's first missed tick, for each tick
-    ids: Sequence[str]
-    up: int
-
-    @classmethod
-    def of(cls, arrays: Sequence[Ints], ids: Sequence[str], up: int) -> _Missed:
-        sizes = np.array([len(ticks) for ticks in arrays], dtype=np.intp)
-        schedule = np.repeat(np.arange(len(arrays)), sizes)
-        at = np.concatenate(arrays) if arrays else np.empty(0, dtype=np.int64)
-        firsts = (np.cumsum(sizes) - sizes)[schedule]
-        late = up - at
-        return cls(schedule, at, late, late[firsts], ids, up)
-
-    def rank(self, which: Bools) -> Ints:
-        """The place of each of some ticks among those of its schedule, from 0."""
-        schedule = self.schedule[which]
-        counts = np.bincount(schedule, minlength=len(self.ids))
-        return np.arange(len(schedule)) - (np.cumsum(counts) - counts)[schedule]
-
-    def number(self, which: Bools) -> Ints:
-        """How many of some ticks each tick's schedule has."""
-        counts = np.bincount(self.schedule[which], minlength=len(self.ids))
-        return counts[self.schedule].astype(np.int64)
-
-
-def _eligible(policy: Policy, missed: _Missed) -> Bools:
-    if policy.window_ms is None:
-        return np.ones(len(missed.at), dtype=bool)
-    return missed.late <= policy.window_ms
-
-
-def _started(policy: Policy, missed: _Missed) -> Bools:
-    """Which ticks start a run, before runs are in each other's way."""
-    which = _eligible(policy, missed)
-    if policy.cap is not None:
-        number = missed.number(which)
-        if policy.cap_rule == "stop":
-            which &= number <= policy.cap
-        else:
-            place = np.zeros(len(which), dtype=np.int64)
-            place[which] = missed.rank(which)
-            low = number - policy.cap if policy.cap_rule == "keep latest" else 0
-            which &= (low <= place) & (place < low + policy.cap)
-    if policy.mode == "none":
-        which = np.zeros(len(which), dtype=bool)
-    elif policy.mode in ("latest", "earliest"):
-        rank, number = missed.rank(which), missed.number(which)[which]
-        which[which] = rank == (number - 1 if policy.mode == "latest" else 0)
-    normal: Bools = missed.first_late <= policy.threshold_ms
-    return which | normal
-
-
-def _starts(policy: Policy, missed: _Missed, run_ms: int) -> tuple[Rows, Ints]:
-    """The ticks that start a run, and when it starts (ms since the Unix epoch, UTC)."""
-    which = _started(policy, missed)
-    rank = missed.rank(which)
-    if policy.overlap in ("skip", "buffer one") and run_ms:
-        fits = rank < policy.at_once + (policy.overlap == "buffer one")
-        which[which] = fits
-        rank = rank[fits]
-    ticks = np.flatnonzero(which)
-    # Runs of no length are never in each other's way, and waiting for them takes no time.
-    waits = rank // policy.at_once * run_ms if policy.overlap != "parallel" else 0
-    return ticks, missed.up + waits + _delays(policy, missed, ticks, rank)
-
-
-def _delays(policy: Policy, missed: _Missed, ticks: Rows, rank: Ints) -> Ints:
-    if not policy.spread_ms or not len(ticks):
-        return np.zeros(len(ticks), dtype=np.int64)
-    digests = (blake2b(name.encode(), digest_size=8).digest() for name in missed.ids)
-    seeds = np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)[missed.schedule[ticks]]
-    if policy.spread_by == "jitter":
-        at = missed.at[ticks].astype(np.uint64)
-        if policy.overlap != "parallel":
-            # Runs that wait for one another are put off together, by what the first draws.
-            at = at[np.flatnonzero(rank == 0)][np.cumsum(rank == 0) - 1]
-        seeds = _mixed(seeds ^ at)
-    share = (seeds >> np.uint64(11)).astype(np.float64) / 2**53
-    return (share * (policy.spread_ms + 1)).astype(np.int64)
-
-
-def _mixed(seeds: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Scatter 64-bit numbers: the finaliser of splitmix64 (Steele, Lea, Flood 2014)."""
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        seeds = (seeds ^ (seeds >> np.uint64(shift))) * np.uint64(factor)
-    return seeds ^ (seeds >> np.uint64(31))
+# --- the frame ---------------------------------------------------------------------------------
 
 
 def _peak(starts: Ints, run_ms: int) -> int:
@@ -357,9 +250,6 @@ def _peak(starts: Ints, run_ms: int) -> int:
     ordered = np.sort(starts)
     over = np.searchsorted(ordered, ordered - max(run_ms, 1), side="right")
     return int((np.arange(1, len(ordered) + 1) - over).max())
-
-
-# --- the frame ---------------------------------------------------------------------------------
 
 
 class _Row(NamedTuple):
@@ -376,18 +266,18 @@ class _Row(NamedTuple):
     peak: int | None = None
 
 
-def _row(policy: Policy, missed: _Missed, run_ms: int) -> _Row:
+def _row(policy: Policy, missed: Missed, run_ms: int) -> _Row:
     total = len(missed.at)
     if policy.mode == "unstated":
         return _Row(total)
-    eligible = int(_eligible(policy, missed).sum())
-    ticks, starts = _starts(policy, missed, run_ms)
+    in_time = int(eligible(policy, missed).sum())
+    ticks, starts = start_times(policy, missed, run_ms)
     if not len(ticks):
-        return _Row(total, eligible, 0, total, peak=0)
+        return _Row(total, in_time, 0, total, peak=0)
     late = starts - missed.at[ticks]
     return _Row(
         total,
-        eligible,
+        in_time,
         starts=len(ticks),
         lost=total - len(ticks),
         min_lateness=int(late.min()),

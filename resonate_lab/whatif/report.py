@@ -88,7 +88,7 @@ def timeline_png(what: WhatIf) -> bytes:
     from resonate_lab import plots  # here, since matplotlib takes a second to load
 
     return plots.png(
-        plots.catch_up_timeline, what.ticks, down=what.down, max_lanes=24, lanes=showcase(what)
+        plots.catch_up_timeline, what.ticks, down=what.outages, max_lanes=24, lanes=showcase(what)
     )
 
 

@@ -18,7 +18,7 @@ from resonate_lab.instants import duration_ms
 if TYPE_CHECKING:
     from resonate_lab.instants import Duration
 
-__all__ = ["SYSTEMS", "VARIANTS", "Policy", "PolicyError"]
+__all__ = ["SYSTEMS", "VARIANTS", "Policy", "PolicyError", "policy_named"]
 
 Mode = Literal["all", "latest", "earliest", "none", "unstated"]
 CapRule = Literal["stop", "keep latest", "keep earliest"]
@@ -494,3 +494,21 @@ VARIANTS = _named(
     ),
 )
 """Other settings of the same systems, by name."""
+
+
+def policy_named(name: str) -> Policy:
+    """Return the policy of that name.
+
+    Raises
+    ------
+    PolicyError
+        it is none of `SYSTEMS` and `VARIANTS`; the message has a close one
+    """
+    known: Mapping[str, Policy] = {**SYSTEMS, **VARIANTS}
+    if name in known:
+        return known[name]
+    lower = {known_name.lower(): known_name for known_name in known}
+    begins = [lower[other] for other in lower if name and other.startswith(name.lower())]
+    near = begins or [lower[n] for n in get_close_matches(name.lower(), lower, 1, 0.5)]
+    meant = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(map(repr, SYSTEMS))}"
+    raise PolicyError(f"policy {name[:60]!r} is none of SYSTEMS and VARIANTS; {meant}")
