@@ -18,6 +18,7 @@ from resonate_lab.cron.reading import dialect_reading
 from resonate_lab.errors import FleetError
 from resonate_lab.instants import instant_ms
 from resonate_lab.whatif.fleet import Source, read_fleet
+from resonate_lab.whatif.partitions import partitions_of
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Instant
@@ -123,8 +124,13 @@ def audit(
     >>> audit(fleet, after="2024-01-01")[["verdict", "proposed"]].values.tolist()
     [['different', '0 9 * * MON-FRI']]
     """
-    frame = read_fleet(fleet)
     after_ms = instant_ms(pd.Timestamp.now("UTC").floor("D") if after is None else after, "after")
+    parts = partitions_of(fleet, "dialect", "dialect_guess")
+    if parts is not None:
+        from resonate_lab.whatif import combined
+
+        return combined.audit(parts, source, after_ms, progress)
+    frame = read_fleet(fleet)
     readings = _readings(frame, source)
     texts = frame["cron"].tolist()
     known: dict[tuple[str, str], _Row] = {}

@@ -109,7 +109,9 @@ def read_fleet(
     >>> read_fleet(io.StringIO("name,expr\\nnightly,0 2 * * *\\n"))[["id", "cron"]].values.tolist()
     [['nightly', '0 2 * * *']]
     """
-    return _tidy(read_table(source, format, encoding))
+    from resonate_lab.whatif.partitions import needed  # it stands on this file
+
+    return _tidy(read_table(needed(source, "read_fleet"), format, encoding))
 
 
 def compile_fleet(

@@ -7,7 +7,7 @@ fraction of a second and the memory of its bins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -27,9 +27,11 @@ from resonate_lab.instants import (
     instant_ms,
 )
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
+from resonate_lab.whatif.partitions import Progress, partitions_of
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Instant
+    from resonate_lab.whatif.combined import AskedParts
 
     Frequency = str | timedelta | np.timedelta64 | BaseOffset
 
@@ -38,9 +40,11 @@ __all__ = [
     "Asked",
     "Bins",
     "Load",
+    "Makers",
     "ask",
     "bin_ms",
     "load",
+    "loaded",
     "makers",
     "peaks",
     "tallied",
@@ -51,7 +55,8 @@ MAX_BINS = 10_000_000
 """Most bins that one load may have: 80 MB, and as much again for their instants."""
 
 Ints = npt.NDArray[np.int64]
-Progress = Callable[[Iterable[int]], Iterable[int]]
+
+_COLUMNS = ("dialect", "line")  # beside id and cron, what a load looks at
 
 
 class Bins(NamedTuple):
@@ -87,12 +92,33 @@ class Bins(NamedTuple):
         )
 
 
+class Makers(NamedTuple):
+    """Who ticks in a bin: the busiest first, then in the fleet's order."""
+
+    schedules: int  # how many there are, those left out too
+    ids: npt.NDArray[np.object_]
+    crons: npt.NDArray[np.object_]
+    ticks: Ints
+
+
 class Asked(NamedTuple):
     """Whose load it is: the accepted schedules with their expressions, and the others."""
 
     fleet: pd.DataFrame
     expressions: list[CronExpression]  # one a row of the fleet; equal texts share one object
     refused: pd.DataFrame
+    complete: bool = True
+
+    def makers(self, bins: Bins, begins: Sequence[int], n: int | None = None) -> list[Makers]:
+        """Return who ticks in some bins, of each the n busiest."""
+        names, crons = (self.fleet[name].to_numpy(dtype=object) for name in ("id", "cron"))
+        found = []
+        for begin in begins:
+            made = _made(self, bins, begin)
+            size = int((made > 0).sum())
+            rows = np.argsort(-made, kind="stable")[: size if n is None else min(n, size)]
+            found.append(Makers(size, names[rows], crons[rows], made[rows]))
+        return found
 
     def weights(self) -> dict[CronExpression, int]:
         """Return the distinct expressions, and how many schedules have each."""
@@ -110,7 +136,7 @@ class Load(pd.Series):
     """
 
     _metadata = ["_name", "_asked", "_bins"]  # what pandas carries along; the first is its own
-    _asked: Asked | None = None
+    _asked: Asked | AskedParts | None = None
     _bins: Bins | None = None
 
     @property
@@ -127,12 +153,20 @@ class Load(pd.Series):
         """The other rows: ``schedule_id``, ``cron``, ``line`` and ``reason``."""
         return self._answered().refused
 
+    @property
+    def complete(self) -> bool:
+        """False where Ctrl-C came before the last partition of the fleet was counted."""
+        return self._asked is None or self._asked.complete
+
     def __repr__(self) -> str:
         text = super().__repr__()
-        refused = 0 if self._asked is None else len(self._asked.refused)
-        return f"{text}\nrows refused: {refused:,}, see .refused" if refused else text
+        if self._asked is None:
+            return text
+        refused = len(self._asked.refused)
+        text += f"\nrows refused: {refused:,}, see .refused" if refused else ""
+        return text if self.complete else f"{text}\ninterrupted: {self._asked} are counted"
 
-    def _answered(self) -> Asked:
+    def _answered(self) -> Asked | AskedParts:
         if self._asked is None:
             raise FrameError(
                 "this load does not know its fleet any more: ask load() again, or pass fleet="
@@ -201,10 +235,13 @@ def load(
             f"{format_duration(bins.width)}, more than the {MAX_BINS:,} that one load may have: "
             "shorten the window or write a longer freq"
         )
+    parts = partitions_of(fleet, *_COLUMNS)
+    if parts is not None:
+        from resonate_lab.whatif import combined
+
+        return combined.load(parts, bins, dialect, progress)
     asked = ask(fleet, dialect)
-    found = Load(tallied(asked.weights(), bins, progress), index=bins.begins(), name="ticks")
-    found._asked, found._bins = asked, bins
-    return found
+    return loaded(tallied(asked.weights(), bins, progress), bins, asked)
 
 
 def peaks(
@@ -264,17 +301,15 @@ def peaks(
     rows = np.flatnonzero((values >= enough) & (values > 0)) if n else np.empty(0, dtype=np.intp)
     rows = rows[np.argsort(-values[rows], kind="stable")][:n]
     begins = _begins(load)[rows]
-    made = [_made(asked, bins, int(at)) for at in begins]
+    made = asked.makers(bins, begins.tolist(), ids)
     busiest = np.empty(len(rows), dtype=object)
-    names = asked.fleet["id"].to_numpy(dtype=object)
-    for at, each in enumerate(made):
-        busiest[at] = names[np.argsort(-each, kind="stable")[: min(ids, (each > 0).sum())]].tolist()
+    busiest[:] = [each.ids.tolist() for each in made]
     return pd.DataFrame(
         {
             "at": datetime_index(begins),
             "ticks": values[rows].astype(np.int64),
             "times_mean": values[rows] / (values.mean() if len(values) else 1),
-            "schedules": np.array([(each > 0).sum() for each in made], dtype=np.int64),
+            "schedules": _numbers([each.schedules for each in made]),
             "busiest": busiest,
         }
     )
@@ -309,13 +344,24 @@ def makers(load: pd.Series, at: Instant, *, fleet: Source | None = None) -> pd.D
             f"at is {format_instant(ms)}, outside the load, which goes from "
             f"{format_instant(bins.start)} to {format_instant(bins.end)}"
         )
-    made = _made(asked, bins, ms // bins.width * bins.width)
-    rows = np.argsort(-made, kind="stable")[: (made > 0).sum()]
-    found = asked.fleet[["id", "cron"]].iloc[rows].reset_index(drop=True)
-    return found.assign(ticks=made[rows])
+    (made,) = asked.makers(bins, [ms // bins.width * bins.width])
+    return pd.DataFrame(
+        {
+            "id": pd.Series(made.ids, dtype=str),
+            "cron": pd.Series(made.crons, dtype=str),
+            "ticks": made.ticks,
+        }
+    )
 
 
 # ---- what other questions about load share
+
+
+def loaded(counts: Ints, bins: Bins, asked: Asked | AskedParts) -> Load:
+    """Return the counts of bins as a load that knows whose it is."""
+    found = Load(counts, index=bins.begins(), name="ticks")
+    found._asked, found._bins = asked, bins
+    return found
 
 
 def ask(fleet: Source, dialect: str) -> Asked:
@@ -375,7 +421,7 @@ def bin_ms(freq: Frequency) -> int:
 # ---- who makes a peak
 
 
-def _of(load: pd.Series, fleet: Source | None) -> tuple[Asked, Bins]:
+def _of(load: pd.Series, fleet: Source | None) -> tuple[Asked | AskedParts, Bins]:
     """Return whose load it is, and its bins; those of a resampled load by its index."""
     if not isinstance(load.index, pd.DatetimeIndex) or load.index.tz is None:
         raise FrameError(
@@ -397,6 +443,11 @@ def _of(load: pd.Series, fleet: Source | None) -> tuple[Asked, Bins]:
             else Bins(low, high, width)
         )
     if fleet is not None:
+        parts = partitions_of(fleet, *_COLUMNS)
+        if parts is not None:
+            from resonate_lab.whatif import combined
+
+            return combined.AskedParts(parts, "resonate"), bins
         return ask(fleet, "resonate"), bins
     if not isinstance(load, Load):
         raise FrameError("the Series does not know whose load it is: pass fleet=")

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -48,6 +48,7 @@ from resonate_lab.whatif.fleet import (
     read_fleet,
     refused_rows,
 )
+from resonate_lab.whatif.partitions import Progress, partitions_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -320,6 +321,7 @@ def what_if(
     *,
     profile: str | Profile = "standard",
     promise_timeout: Duration = "1h",
+    progress: Progress = iter,
 ) -> WhatIf:
     """Return what the schedules of a fleet do at the restart after an outage.
 
@@ -334,6 +336,8 @@ def what_if(
     promise_timeout : duration
         for the schedules whose fleet names none; the default is that of the documents'
         examples
+    progress : callable, optional
+        wraps the iterable of the numbers of a fleet's partitions, as `tqdm.auto.tqdm` does
 
     Returns
     -------
@@ -367,6 +371,12 @@ def what_if(
     >>> w.counters["missed"], w.counters["dispatched"], w.counters["expired"]
     (12, 6, 6)
     """
+    parts = partitions_of(fleet)
+    if parts is not None:
+        from resonate_lab.whatif import combined
+
+        rest = {"down": down, "profile": profile, "promise_timeout": promise_timeout}
+        return cast("WhatIf", combined.what_if(parts, rest, progress))
     start, up = outage_window(down)
     rules = _rules(profile)
     given = _completed(read_fleet(fleet), duration_ms(promise_timeout, "promise_timeout"))

@@ -24,6 +24,7 @@ from resonate_lab.instants import EPOCH_END_MS, duration_ms, timestamp
 from resonate_lab.whatif.catchup import Bools, Ints, Rows, missed_ticks
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
 from resonate_lab.whatif.outage import outage_window
+from resonate_lab.whatif.partitions import Progress, partitions_of
 from resonate_lab.whatif.systems import SYSTEMS, VARIANTS, Policy, PolicyError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ def compare(
     *,
     run_time: Duration = "1 min",
     policies: Iterable[Policy | str] | None = None,
+    progress: Progress = iter,
 ) -> pd.DataFrame:
     """Return what each of several policies does after the same outage.
 
@@ -52,6 +54,8 @@ def compare(
         how long each run takes; it decides which runs overlap
     policies : iterable of Policy or str, optional
         names are those of `SYSTEMS` and `VARIANTS`; default: `SYSTEMS`
+    progress : callable, optional
+        wraps the iterable of the numbers of a fleet's partitions, as `tqdm.auto.tqdm` does
 
     Returns
     -------
@@ -102,6 +106,11 @@ def compare(
     start, up = outage_window(down)
     run_ms = _run_time(run_time)
     chosen = _chosen(policies)
+    parts = partitions_of(fleet, "dialect", "line")
+    if parts is not None:
+        from resonate_lab.whatif import combined
+
+        return combined.compare(parts, (start, up), run_ms, chosen, progress)
     given = _fleet(fleet)
     expressions, reasons = compile_fleet(given, "resonate")
     arrays, _ = missed_ticks(given, expressions, reasons, start, up)
