@@ -126,7 +126,10 @@ THIRD_PARTY = {
     "click": {"cli": "top"},
 }
 
-HEAVY = {"numpy", "pandas", "matplotlib", "ipywidgets", "IPython", "croniter", "tqdm", "rich"}
+HEAVY = {
+    *("numpy", "pandas", "matplotlib", "ipywidgets", "IPython", "croniter", "tqdm", "rich"),
+    *("dask", "distributed", "pyarrow"),
+}
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,8 @@ def audit(
     after : instant, optional
         compare strictly after it, to the end of 2099; default: the start of this day, UTC
     progress : callable, optional
-        wraps the iterable of the rows' numbers, as `tqdm.auto.tqdm` does
+        wraps the iterable of the rows' numbers, of a fleet in partitions that of theirs, as
+        `tqdm.auto.tqdm` does
 
     Returns
     -------
@@ -106,7 +107,9 @@ def audit(
         findings        str      codes of `lint`, joined by ", "
         =============== ======== ======================================================
 
-        Instants are datetime64[ms, UTC], NaT where there is none.
+        Instants are datetime64[ms, UTC], NaT where there is none. Of a fleet in partitions
+        ``attrs`` holds ``complete``, False where Ctrl-C came before the last one, and
+        ``partitions``, such as "12 of 40 partitions".
 
     Raises
     ------

@@ -75,7 +75,7 @@ class AskedParts:
             return []
         question = partial(_makers, bins, begins, n, self._dialect)
         answers = dict(self._parts.again(question, self._gathered))
-        in_order = [answers[part] for part in sorted(answers)]
+        in_order = [question(self._parts.empty()), *(answers[k] for k in sorted(answers))]
         return [_joined_makers(each, n) for each in zip(*in_order, strict=True)]
 
 

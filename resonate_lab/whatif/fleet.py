@@ -64,7 +64,9 @@ def read_fleet(
         CSV (comma, semicolon or tab), a user crontab, the JSON that
         ``resonate schedules search`` prints (several pages may follow one another),
         Parquet (needs pyarrow), or a DataFrame. The cron column may also be called
-        ``expr``, ``expression``, ``cron_expression`` or ``schedule``.
+        ``expr``, ``expression``, ``cron_expression`` or ``schedule``. A folder of Parquet
+        files and a dask DataFrame are read as a whole here, up to five million rows;
+        `load`, `audit`, `what_if` and `policies.compare` take them partition by partition.
     format : {"csv", "crontab", "json", "parquet"}, optional
         default: by the file's suffix, else by its first bytes, else CSV
     encoding : str, optional

@@ -197,7 +197,8 @@ def load(
     dialect : str
         of the rows that name none
     progress : callable, optional
-        wraps the iterable of the distinct expressions' numbers, as `tqdm.auto.tqdm` does
+        wraps the iterable of the distinct expressions' numbers, of a fleet in partitions
+        that of theirs, as `tqdm.auto.tqdm` does
 
     Returns
     -------
@@ -205,7 +206,8 @@ def load(
         a Series named "ticks", int64, one row a bin, those without a tick too; the index
         holds the bins' beginnings, multiples of `freq` since the Unix epoch,
         datetime64[ms, UTC]. The first and the last bin hold what the window has of them.
-        Rows that are refused stand in its ``refused``, the others are counted.
+        Rows that are refused stand in its ``refused``, the others are counted. Where Ctrl-C
+        came before the last partition of a fleet, its ``complete`` is False.
 
     Raises
     ------

@@ -343,7 +343,10 @@ def what_if(
     -------
     WhatIf
         every missed tick, a summary a schedule, load, promises, tags and counters; rows
-        that Resonate would refuse stand in its ``refused``, the others are computed
+        that Resonate would refuse stand in its ``refused``, the others are computed. That
+        of a fleet in partitions does not hold the ticks together: its ``parts()`` yields
+        the answer of one partition after another. Its ``complete`` is False where Ctrl-C
+        came before the last.
 
     Raises
     ------

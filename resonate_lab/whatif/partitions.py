@@ -125,7 +125,8 @@ class Partitions:
 
     def empty(self) -> pd.DataFrame:
         """Return a fleet of these columns without a schedule."""
-        return pd.DataFrame({head: pd.Series([], dtype=object) for head in self.heads})
+        columns = {head: pd.Series([], dtype=object) for head in self.heads}
+        return fleets.read_fleet(pd.DataFrame(columns))
 
     def gather(
         self, question: Question, take: Callable[[int, Any], None], progress: Progress = iter
@@ -340,6 +341,8 @@ def _of_folder(folder: Path, columns: Sequence[str]) -> Partitions:
             pieces.append(piece)
             places.append(repr(path.name) + (f" from row {before + 1:,} on" if before else ""))
             before += piece.rows
+    if not pieces:
+        raise FleetError(f"{name} holds no schedule")
     heads, named = _heads(first, columns, name)
     return Partitions(name, heads, named, pieces, places, tuple(piece.rows for piece in pieces))
 
@@ -383,9 +386,10 @@ def _other_columns(place: str, own: Sequence[str], first: Sequence[str]) -> str:
 
 
 def _unreadable(path: str, error: Exception) -> FleetError:
+    file, why = PurePath(path), " ".join(str(error).split())[:200].rstrip(".")
     return FleetError(
-        f"{PurePath(path).name!r} of the folder {PurePath(path).parent.name!r} is no Parquet file "
-        f"that can be read ({str(error).rstrip('.')}): is it only half written?"
+        f"{file.name!r} of the folder {file.parent.name!r} is no Parquet file that can be read "
+        f"({why}): is it only half written?"
     )
 
 

@@ -81,7 +81,8 @@ def compare(
 
         ``attrs`` holds ``down`` (two Timestamps), ``run_time`` (ms), ``schedules`` (how
         many were computed) and ``refused``, a tuple of (id, line, reason) of the rows that
-        could not be.
+        could not be; of a fleet in partitions also ``complete`` and ``partitions``, as in
+        `audit`.
 
     Raises
     ------
