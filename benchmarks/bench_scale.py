@@ -72,7 +72,8 @@ def measured(folder: str, sample: str) -> dict[str, float]:
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address="127.0.0.1:0",
+        scheduler_kwargs={"dashboard": False},
     )
     with cluster, Client(cluster) as client:
 
