@@ -1,7 +1,8 @@
 """Run the benchmarks, print their table, write one results file.
 
-``python benchmarks/run.py [FILE]`` writes ``benchmarks/results.json`` unless told
-another file. Exit code 1 if a target is missed.
+``python benchmarks/run.py [--scale] [FILE]`` writes ``benchmarks/results.json`` unless told
+another file; ``--scale`` adds five million schedules on a cluster, which takes minutes. Exit
+code 1 if a target is missed.
 """
 
 import json
@@ -15,6 +16,7 @@ from pathlib import Path
 import bench_cron
 import bench_engine
 import bench_load
+import bench_scale
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -35,15 +37,19 @@ def main() -> int:
     with console.status("measuring") if sys.stdout.isatty() else Console(quiet=True).status(""):
         cron, load = list(bench_cron.rows()), list(bench_load.rows())
         engine = list(bench_engine.rows())
+        scale = list(bench_scale.rows()) if "--scale" in sys.argv else []
     machine = machine_facts()
-    rows = cron + load + engine
+    rows = cron + load + engine + scale
     title = "the cron core and its peers, one run, one core (medians; ratios of the fastest rounds)"
     console.print(table(title, cron, RIVALS))
     console.print(table("the load of a fleet (medians)", load, {}))
     console.print(table("the engine at scale, one process each (medians, CPU time)", engine, MODEL))
+    if scale:
+        console.print(table("beyond one process (once, wall clock)", scale, {}))
     console.print("reference model: quoted from those who observed it, not measured here")
     console.print(", ".join(f"{k} {v}" for k, v in machine.items()), highlight=False)
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "results.json"
+    files = [word for word in sys.argv[1:] if word != "--scale"]
+    target = Path(files[0]) if files else HERE / "results.json"
     target.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
     console.print(f"wrote {target}", highlight=False)
     missed = [row["what"] for row in rows if not row["reached"]]

@@ -93,6 +93,8 @@ FLOORS = {
     "whatif.load": 4,
     "whatif.collisions": 4,
     "whatif.spread": 4,
+    "whatif.partitions": 4,
+    "whatif.combined": 4,
     "plots": 4,
     "plots.drawing": 4,
     "plots.timeline": 4,
@@ -139,12 +141,17 @@ THIRD_PARTY = {
     "croniter": {"cron.crontab": "top"},
     "pyarrow": {"whatif": "lazy"},
     "yaml": {"whatif.manifests": "lazy"},
+    "dask": {"whatif.partitions": "lazy"},
+    "distributed": {"whatif.partitions": "lazy"},
     "tqdm": {"whatif": "top", "cli": "top"},
     "rich": {"cli": "top"},
     "click": {"cli": "top"},
 }
 
-HEAVY = {"numpy", "pandas", "matplotlib", "ipywidgets", "IPython", "croniter", "tqdm", "rich"}
+HEAVY = {
+    *("numpy", "pandas", "matplotlib", "ipywidgets", "IPython", "croniter", "tqdm", "rich"),
+    *("dask", "distributed", "pyarrow"),
+}
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from resonate_lab.instants import format_duration, instant_ms
 from resonate_lab.whatif.answer import AnswerFrame, Table, counted
 from resonate_lab.whatif.fleet import Source, is_utc, read_fleet
 from resonate_lab.whatif.moved import BY_SEASON, moved, part_ms
+from resonate_lab.whatif.partitions import partitions_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -170,7 +171,8 @@ def audit(
     after : instant, optional
         compare strictly after it, to the end of 2099; default: the start of this day, UTC
     progress : callable, optional
-        wraps the iterable of the rows' numbers, as `tqdm.auto.tqdm` does
+        wraps the iterable of the rows' numbers, of a fleet in partitions that of theirs, as
+        `tqdm.auto.tqdm` does
 
     Returns
     -------
@@ -200,7 +202,9 @@ def audit(
         findings        str      codes of `lint`, joined by ", "
         =============== ======== ======================================================
 
-        Instants are datetime64[ms, UTC], NaT where there is none.
+        Instants are datetime64[ms, UTC], NaT where there is none. Of a fleet in partitions
+        ``attrs`` holds ``complete``, False where Ctrl-C came before the last one, and
+        ``partitions``, such as "12 of 40 partitions".
 
     Raises
     ------
@@ -223,8 +227,13 @@ def audit(
     >>> audit(fleet, after="2024-01-01")[["verdict", "proposed"]].values.tolist()
     [['different', '0 9 * * MON-FRI']]
     """
-    frame = read_fleet(fleet)
     after_ms = instant_ms(pd.Timestamp.now("UTC").floor("D") if after is None else after, "after")
+    parts = partitions_of(fleet, "dialect", "dialect_guess")
+    if parts is not None:
+        from resonate_lab.whatif import combined
+
+        return combined.audit(parts, source, after_ms, progress)
+    frame = read_fleet(fleet)
     readings = _readings(frame, source)
     texts = frame["cron"].tolist()
     zones = frame["zone"].tolist() if "zone" in frame else [""] * len(frame)

@@ -31,7 +31,8 @@ from resonate_lab.instants import (
 )
 from resonate_lab.whatif.answer import Answer, Table, refused_table
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
-from resonate_lab.whatif.load import Progress, window_ms
+from resonate_lab.whatif.load import window_ms
+from resonate_lab.whatif.partitions import Progress, needed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -213,7 +214,7 @@ def collisions(
     [['a', 'b', 6]]
     """
     first, last = window_ms(start, end)
-    frame = read_fleet(fleet)
+    frame = read_fleet(needed(fleet, "collisions", "dialect", "run_time", "line"))
     expressions, reasons = compile_fleet(frame, dialect)
     lengths, faults = run_times(frame, run_time)
     reasons = [why or fault for why, fault in zip(reasons, faults, strict=True)]

@@ -77,7 +77,9 @@ def read_fleet(
         events list-rules``, ``aws scheduler get-schedule`` and of Airflow's list of DAGs,
         Parquet (needs pyarrow), or a DataFrame. The cron column may also be called
         ``expr``, ``expression``, ``cron_expression``, ``schedule``,
-        ``schedule_expression``, ``schedule_interval`` or ``timetable_summary``.
+        ``schedule_expression``, ``schedule_interval`` or ``timetable_summary``. A folder of
+        Parquet files and a dask DataFrame are read as a whole here, up to five million rows;
+        `load`, `audit`, `what_if` and `policies.compare` take them partition by partition.
     format : {"csv", "crontab", "json", "parquet", "system-crontab", "yaml"}, optional
         default: by the file's name, else by its first bytes, else CSV. A crontab is a
         system's, with a user before the command, if it is ``etc/crontab``, lies in a folder
@@ -128,7 +130,9 @@ def read_fleet(
     >>> read_fleet(io.StringIO("name,expr\\nnightly,0 2 * * *\\n"))[["id", "cron"]].values.tolist()
     [['nightly', '0 2 * * *']]
     """
-    return _tidy(read_table(source, format, encoding))
+    from resonate_lab.whatif.partitions import needed  # it stands on this file
+
+    return _tidy(read_table(needed(source, "read_fleet"), format, encoding))
 
 
 def compile_fleet(

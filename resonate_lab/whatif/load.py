@@ -7,7 +7,7 @@ fraction of a second and the memory of its bins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
 
@@ -28,11 +28,13 @@ from resonate_lab.instants import (
 )
 from resonate_lab.whatif.answer import AnswerFrame, PandasAnswer, Table, counted, refused_table
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
+from resonate_lab.whatif.partitions import Progress, partitions_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from resonate_lab.instants import Instant
+    from resonate_lab.whatif.combined import AskedParts
 
     Frequency = str | timedelta | np.timedelta64 | BaseOffset
 
@@ -41,10 +43,12 @@ __all__ = [
     "Asked",
     "Bins",
     "Load",
+    "Makers",
     "Peaks",
     "ask",
     "bin_ms",
     "load",
+    "loaded",
     "makers",
     "peaks",
     "tallied",
@@ -57,7 +61,8 @@ MAX_BINS = 10_000_000
 _PEAKS_SHOWN = 10
 
 Ints = npt.NDArray[np.int64]
-Progress = Callable[[Iterable[int]], Iterable[int]]
+
+_COLUMNS = ("dialect", "line")  # beside id and cron, what a load looks at
 
 
 class Bins(NamedTuple):
@@ -93,12 +98,38 @@ class Bins(NamedTuple):
         )
 
 
+class Makers(NamedTuple):
+    """Who ticks in a bin: the busiest first, then in the fleet's order."""
+
+    schedules: int  # how many there are, those left out too
+    ids: npt.NDArray[np.object_]
+    crons: npt.NDArray[np.object_]
+    ticks: Ints
+
+
 class Asked(NamedTuple):
     """Whose load it is: the accepted schedules with their expressions, and the others."""
 
     fleet: pd.DataFrame
     expressions: list[CronExpression]  # one a row of the fleet; equal texts share one object
     refused: pd.DataFrame
+    complete: bool = True
+
+    @property
+    def schedules(self) -> int:
+        """How many are accepted."""
+        return len(self.fleet)
+
+    def makers(self, bins: Bins, begins: Sequence[int], n: int | None = None) -> list[Makers]:
+        """Return who ticks in some bins, of each the n busiest."""
+        names, crons = (self.fleet[name].to_numpy(dtype=object) for name in ("id", "cron"))
+        found = []
+        for begin in begins:
+            made = _made(self, bins, begin)
+            size = int((made > 0).sum())
+            rows = np.argsort(-made, kind="stable")[: size if n is None else min(n, size)]
+            found.append(Makers(size, names[rows], crons[rows], made[rows]))
+        return found
 
     def weights(self) -> dict[CronExpression, int]:
         """Return the distinct expressions, and how many schedules have each."""
@@ -118,7 +149,7 @@ class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
     _title: ClassVar[str] = "How many ticks are there, and when?"
 
     _metadata = ["_name", "_asked", "_bins"]  # what pandas carries along; the first is its own
-    _asked: Asked | None = None
+    _asked: Asked | AskedParts | None = None
     _bins: Bins | None = None
 
     @property
@@ -135,10 +166,18 @@ class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
         """The other rows: ``schedule_id``, ``cron``, ``line`` and ``reason``."""
         return self._answered().refused
 
+    @property
+    def complete(self) -> bool:
+        """False where Ctrl-C came before the last partition of the fleet was counted."""
+        return self._asked is None or self._asked.complete
+
     def __repr__(self) -> str:
         text = super().__repr__()
-        refused = 0 if self._asked is None else len(self._asked.refused)
-        return f"{text}\nrows refused: {refused:,}, see .refused" if refused else text
+        if self._asked is None:
+            return text
+        refused = len(self._asked.refused)
+        text += f"\nrows refused: {refused:,}, see .refused" if refused else ""
+        return text if self.complete else f"{text}\ninterrupted: {self._asked} are counted"
 
     def _is_whole(self) -> bool:
         # The mean by hour of the day, for instance, is on no instants any more.
@@ -153,7 +192,7 @@ class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
             return "a load without a bin"
         begins, values = _begins(self), self.to_numpy()
         width = format_duration(_bins_of(self).width)
-        whose = "" if self._asked is None else f" of {counted(len(self._asked.fleet), 'schedule')}"
+        whose = "" if self._asked is None else f" of {counted(self._asked.schedules, 'schedule')}"
         span = f"from {format_instant(int(begins[0]))} to {format_instant(int(begins[-1]))}"
         top = int(values.argmax())
         return (
@@ -175,7 +214,7 @@ class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
 
         return plots.load_curve(self, ax=ax)
 
-    def _answered(self) -> Asked:
+    def _answered(self) -> Asked | AskedParts:
         if self._asked is None:
             raise FrameError(
                 "this load does not know its fleet any more: ask load() again, or pass fleet="
@@ -238,7 +277,8 @@ def load(
     dialect : str
         of the rows that name none
     progress : callable, optional
-        wraps the iterable of the distinct expressions' numbers, as `tqdm.auto.tqdm` does
+        wraps the iterable of the distinct expressions' numbers, of a fleet in partitions
+        that of theirs, as `tqdm.auto.tqdm` does
 
     Returns
     -------
@@ -246,7 +286,8 @@ def load(
         a Series named "ticks", int64, one row a bin, those without a tick too; the index
         holds the bins' beginnings, multiples of `freq` since the Unix epoch,
         datetime64[ms, UTC]. The first and the last bin hold what the window has of them.
-        Rows that are refused stand in its ``refused``, the others are counted.
+        Rows that are refused stand in its ``refused``, the others are counted. Where Ctrl-C
+        came before the last partition of a fleet, its ``complete`` is False.
 
     Raises
     ------
@@ -276,10 +317,13 @@ def load(
             f"{format_duration(bins.width)}, more than the {MAX_BINS:,} that one load may have: "
             "shorten the window or write a longer freq"
         )
+    parts = partitions_of(fleet, *_COLUMNS)
+    if parts is not None:
+        from resonate_lab.whatif import combined
+
+        return combined.load(parts, bins, dialect, progress)
     asked = ask(fleet, dialect)
-    found = Load(tallied(asked.weights(), bins, progress), index=bins.begins(), name="ticks")
-    found._asked, found._bins = asked, bins
-    return found
+    return loaded(tallied(asked.weights(), bins, progress), bins, asked)
 
 
 def peaks(load: pd.Series, n: int = 10, *, ids: int = 5, fleet: Source | None = None) -> Peaks:
@@ -338,17 +382,15 @@ def peaks(load: pd.Series, n: int = 10, *, ids: int = 5, fleet: Source | None = 
     rows = np.flatnonzero((values >= enough) & (values > 0)) if n else np.empty(0, dtype=np.intp)
     rows = rows[np.argsort(-values[rows], kind="stable")][:n]
     begins = _begins(load)[rows]
-    made = [_made(asked, bins, int(at)) for at in begins]
+    made = asked.makers(bins, begins.tolist(), ids)
     busiest = np.empty(len(rows), dtype=object)
-    names = asked.fleet["id"].to_numpy(dtype=object)
-    for at, each in enumerate(made):
-        busiest[at] = names[np.argsort(-each, kind="stable")[: min(ids, (each > 0).sum())]].tolist()
+    busiest[:] = [each.ids.tolist() for each in made]
     return Peaks(
         {
             "at": datetime_index(begins),
             "ticks": values[rows].astype(np.int64),
             "times_mean": values[rows] / (values.mean() if len(values) else 1),
-            "schedules": np.array([(each > 0).sum() for each in made], dtype=np.int64),
+            "schedules": _numbers([each.schedules for each in made]),
             "busiest": busiest,
         }
     )
@@ -384,13 +426,24 @@ def makers(load: pd.Series, at: Instant, *, fleet: Source | None = None) -> pd.D
             f"at is {format_instant(ms)}, outside the load, which goes from "
             f"{format_instant(bins.start)} to {format_instant(bins.end)}"
         )
-    made = _made(asked, bins, ms // bins.width * bins.width)
-    rows = np.argsort(-made, kind="stable")[: (made > 0).sum()]
-    found = asked.fleet[["id", "cron"]].iloc[rows].reset_index(drop=True)
-    return found.assign(ticks=made[rows])
+    (made,) = asked.makers(bins, [ms // bins.width * bins.width])
+    return pd.DataFrame(
+        {
+            "id": pd.Series(made.ids, dtype=str),
+            "cron": pd.Series(made.crons, dtype=str),
+            "ticks": made.ticks,
+        }
+    )
 
 
 # ---- what other questions about load share
+
+
+def loaded(counts: Ints, bins: Bins, asked: Asked | AskedParts) -> Load:
+    """Return the counts of bins as a load that knows whose it is."""
+    found = Load(counts, index=bins.begins(), name="ticks")
+    found._asked, found._bins = asked, bins
+    return found
 
 
 def ask(fleet: Source, dialect: str) -> Asked:
@@ -474,8 +527,13 @@ def _bins_of(load: pd.Series) -> Bins:
     return bins
 
 
-def _whose(load: pd.Series, fleet: Source | None) -> Asked:
+def _whose(load: pd.Series, fleet: Source | None) -> Asked | AskedParts:
     if fleet is not None:
+        parts = partitions_of(fleet, *_COLUMNS)
+        if parts is not None:
+            from resonate_lab.whatif import combined
+
+            return combined.AskedParts(parts, "resonate")
         return ask(fleet, "resonate")
     if not isinstance(load, Load):
         raise FrameError("the Series does not know whose load it is: pass fleet=")

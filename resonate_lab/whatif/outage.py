@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,7 @@ from resonate_lab.whatif.catchup import Bools, CatchUp, Ints, bound, promise_ids
 from resonate_lab.whatif.chains import MAX_TICKS
 from resonate_lab.whatif.fleet import Source
 from resonate_lab.whatif.following import Question, followed
+from resonate_lab.whatif.partitions import Progress, partitions_of
 from resonate_lab.whatif.polls import Downtime
 from resonate_lab.whatif.question import (
     DEFAULT_PROMISE_ID,
@@ -422,6 +423,7 @@ def what_if(
     workers: int | None = None,
     run_time: Duration | LogNormal | None = None,
     seed: int = 0,
+    progress: Progress = iter,
 ) -> WhatIf:
     """Return what the schedules of a fleet do at the restart after outages.
 
@@ -449,13 +451,18 @@ def what_if(
     seed : int
         of what is drawn; with the same seed the n-th message takes as long, whatever else
         is changed
+    progress : callable, optional
+        wraps the iterable of the numbers of a fleet's partitions, as `tqdm.auto.tqdm` does
 
     Returns
     -------
     WhatIf
         every missed tick, a summary a schedule, the drain, load, promises, tags, counters
         and the queue; rows that Resonate would refuse stand in its ``refused``, the others
-        are computed
+        are computed. That of a fleet in partitions does not hold the ticks together: its
+        ``parts()`` yields the answer of one partition after another, and its ``complete`` is
+        False where Ctrl-C came before the last. With workers, or where the profile sends
+        messages in batches, such a fleet is taken as a whole.
 
     Raises
     ------
@@ -500,6 +507,22 @@ def what_if(
     ...         workers=1, run_time="90s").queue.empty_at
     Timestamp('2024-03-01 02:16:37.100000+0000', tz='UTC')
     """
+    parts = partitions_of(fleet)
+    if parts is not None and (workers is not None or profile_named(profile).poll_ms is not None):
+        # Messages of all schedules stand in one queue.
+        fleet, parts = parts.together("a queue of messages"), None
+    if parts is not None:
+        from resonate_lab.whatif import combined
+
+        rest = {
+            "down": down,
+            "profile": profile,
+            "promise_timeout": promise_timeout,
+            "policy": policy,
+            "run_time": run_time,
+            "seed": seed,
+        }
+        return cast("WhatIf", combined.what_if(parts, rest, progress))
     outages, rules = outage_windows(down), profile_named(profile)
     in_steps = rules.catch_up == "one tick a run"
     span = Downtime.of(outages, rules.poll_ms, in_steps)

@@ -21,6 +21,7 @@ from resonate_lab.instants import EPOCH_END_MS, duration_ms, format_duration, ti
 from resonate_lab.whatif.answer import AnswerFrame, Table, counted, refused_table
 from resonate_lab.whatif.catchup import Ints, missed_ticks
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
+from resonate_lab.whatif.partitions import Progress, partitions_of
 from resonate_lab.whatif.question import outage_window
 from resonate_lab.whatif.starts import Missed, eligible, start_times
 from resonate_lab.whatif.systems import SYSTEMS, VARIANTS, Policy, PolicyError, policy_named
@@ -97,6 +98,7 @@ def compare(
     *,
     run_time: Duration = "1 min",
     policies: Iterable[Policy | str] | None = None,
+    progress: Progress = iter,
 ) -> Comparison:
     """Return what each of several policies does after the same outage.
 
@@ -111,6 +113,8 @@ def compare(
         how long each run takes; it decides which runs overlap
     policies : iterable of Policy or str, optional
         names are those of `SYSTEMS` and `VARIANTS`; default: `SYSTEMS`
+    progress : callable, optional
+        wraps the iterable of the numbers of a fleet's partitions, as `tqdm.auto.tqdm` does
 
     Returns
     -------
@@ -136,7 +140,8 @@ def compare(
 
         ``attrs`` holds ``down`` (two Timestamps), ``run_time`` (ms), ``schedules`` (how
         many were computed) and ``refused``, a tuple of (id, line, reason) of the rows that
-        could not be.
+        could not be; of a fleet in partitions also ``complete`` and ``partitions``, as in
+        `audit`.
 
     Raises
     ------
@@ -161,6 +166,11 @@ def compare(
     start, up = outage_window(down)
     run_ms = _run_time(run_time)
     chosen = _chosen(policies)
+    parts = partitions_of(fleet, "dialect", "line")
+    if parts is not None:
+        from resonate_lab.whatif import combined
+
+        return combined.compare(parts, (start, up), run_ms, chosen, progress)
     given = _fleet(fleet)
     expressions, reasons = compile_fleet(given, "resonate")
     arrays, _ = missed_ticks(given, expressions, reasons, start, up)

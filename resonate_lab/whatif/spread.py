@@ -31,7 +31,8 @@ from resonate_lab.instants import (
 )
 from resonate_lab.whatif.answer import Answer, Table, refused_table
 from resonate_lab.whatif.fleet import Source
-from resonate_lab.whatif.load import Asked, Bins, Load, Progress, load, tallied
+from resonate_lab.whatif.load import Asked, Bins, Load, load, tallied
+from resonate_lab.whatif.partitions import Progress, needed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -233,8 +234,10 @@ def spread(
     (True, 3)
     """
     bound, most = _bound(bound), _within(within)
-    before = load(fleet, start, end, freq, dialect=dialect)
+    whole = needed(fleet, "spread", "dialect", "line")
+    before = load(whole, start, end, freq, dialect=dialect)
     asked, bins = before._answered(), before._bins
+    assert isinstance(asked, Asked)
     assert bins is not None
     if bins.end + most * _MINUTE >= EPOCH_END_MS:
         raise WindowError(
