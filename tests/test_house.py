@@ -87,6 +87,9 @@ FLOORS = {
     "plots.policies": 4,
     "plots.load": 4,
     "widgets": 5,
+    "widgets.base": 5,
+    "widgets.explorer": 5,
+    "widgets.outage": 5,
     "cli": 6,
     "__main__": 6,
     "": 6,  # resonate_lab/__init__.py, the door: it shows what stands behind it

@@ -6,10 +6,10 @@ from html import unescape
 import pandas as pd
 import pytest
 
-from resonate_lab import widgets
 from resonate_lab.errors import DurationError, FleetError, InstantError, WindowError
 from resonate_lab.whatif import what_if
 from resonate_lab.widgets import CronExplorer, OutageSimulator
+from resonate_lab.widgets import explorer as explorer_module
 
 START = "2024-01-01T00:00:00Z"  # a Monday
 DOWN, UP = "2024-01-05 20:00Z", "2024-01-06 08:00Z"
@@ -91,7 +91,7 @@ class TestCronExplorerAnswers:
     def test_from_the_moment_of_the_change_without_an_instant(self, monkeypatch):
         explorer = CronExplorer("0 9 * * *", zone="UTC")
         tuesday_noon = 1_704_196_800_000
-        monkeypatch.setattr(widgets.time, "time_ns", lambda: tuesday_noon * 1_000_000)
+        monkeypatch.setattr(explorer_module.time, "time_ns", lambda: tuesday_noon * 1_000_000)
         explorer.text.value = "0 10 * * *"
         assert "Wed 2024-01-03 10:00:00 UTC in 22 h" in words(explorer.answer.value)
         explorer.close()

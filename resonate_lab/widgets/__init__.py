@@ -1,0 +1,12 @@
+"""Widgets for a notebook: drag, type or press a key, and read the answer at once.
+
+A widget holds the question, in its controls, and no answer. Whatever a control changes,
+the answer is computed anew by the functions that give it without a widget. ``static()``
+returns the same answer as plain HTML, for a notebook that is read without a kernel;
+``close()`` lets go of everything.
+"""
+
+from resonate_lab.widgets.explorer import CronExplorer
+from resonate_lab.widgets.outage import OutageSimulator
+
+__all__ = ["CronExplorer", "OutageSimulator"]
