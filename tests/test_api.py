@@ -96,7 +96,12 @@ MODULES = {
         "what_if",
     },
     "resonate_lab.whatif.policies": {"SYSTEMS", "VARIANTS", "Policy", "PolicyError", "compare"},
-    "resonate_lab.widgets": {"CronExplorer", "OutageSimulator"},
+    "resonate_lab.widgets": {
+        "CronExplorer",
+        "OutageSimulator",
+        "TagInspector",
+        "TimeMachine",
+    },
 }
 
 # Class -> what one of it offers, its bases' attributes included.

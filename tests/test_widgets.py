@@ -1,10 +1,10 @@
 """The widgets without a page: set a control, read what the views hold."""
 
 import re
-from html import unescape
 
 import pandas as pd
 import pytest
+from widget_words import HOSTILE, tags, words
 
 from resonate_lab.errors import DurationError, FleetError, InstantError, WindowError
 from resonate_lab.whatif import what_if
@@ -13,16 +13,6 @@ from resonate_lab.widgets import explorer as explorer_module
 
 START = "2024-01-01T00:00:00Z"  # a Monday
 DOWN, UP = "2024-01-05 20:00Z", "2024-01-06 08:00Z"
-HOSTILE = "<img src=x onerror=window.hit=1>"
-
-
-def words(html: str) -> str:
-    """Return the text that a page shows for HTML, blanks run together."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
-
-
-def tags(html: str) -> set[str]:
-    return set(re.findall(r"<(\w+)", html))
 
 
 @pytest.fixture

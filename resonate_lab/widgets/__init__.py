@@ -7,6 +7,8 @@ returns the same answer as plain HTML, for a notebook that is read without a ker
 """
 
 from resonate_lab.widgets.explorer import CronExplorer
+from resonate_lab.widgets.machine import TimeMachine
 from resonate_lab.widgets.outage import OutageSimulator
+from resonate_lab.widgets.tags import TagInspector
 
-__all__ = ["CronExplorer", "OutageSimulator"]
+__all__ = ["CronExplorer", "OutageSimulator", "TagInspector", "TimeMachine"]
