@@ -126,7 +126,7 @@ def body(*parts: str) -> str:
 
 def side_by_side(*parts: str) -> str:
     """Return parts that stand beside one another where there is room."""
-    cells = (f'<div style="flex:1 1 24em;min-width:0">{part}</div>' for part in parts if part)
+    cells = (f'<div style="flex:1 1 30em;min-width:0">{part}</div>' for part in parts if part)
     return f'<div style="display:flex;flex-wrap:wrap;gap:0.4em 2em">{"".join(cells)}</div>'
 
 

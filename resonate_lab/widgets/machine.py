@@ -223,13 +223,9 @@ def _page(moment: _Moment, before: Engine, said: str) -> str:
         f" {_next(engine)}{note}</p>",
         figures(numbers),
         _happened(engine, taken),
-        side_by_side(
-            _schedules(changed),
-            _promises(changed),
-            _tasks(changed),
-            _outbox(engine),
-            _tags(changed),
-        ),
+        _promises(changed),
+        side_by_side(_tasks(changed), _outbox(engine)),
+        side_by_side(_schedules(changed), _tags(changed)),
     )
 
 
