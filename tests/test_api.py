@@ -104,6 +104,7 @@ MODULES = {
         "CronExplorer",
         "OutageSimulator",
         "TagInspector",
+        "TickTimeline",
         "TimeMachine",
     },
 }

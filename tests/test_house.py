@@ -97,6 +97,7 @@ FLOORS = {
     "widgets.outage": 5,
     "widgets.machine": 5,
     "widgets.tags": 5,
+    "widgets.timeline": 5,
     "cli": 6,
     "__main__": 6,
     "": 6,  # resonate_lab/__init__.py, the door: it shows what stands behind it

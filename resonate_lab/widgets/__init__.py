@@ -10,5 +10,6 @@ from resonate_lab.widgets.explorer import CronExplorer
 from resonate_lab.widgets.machine import TimeMachine
 from resonate_lab.widgets.outage import OutageSimulator
 from resonate_lab.widgets.tags import TagInspector
+from resonate_lab.widgets.timeline import TickTimeline
 
-__all__ = ["CronExplorer", "OutageSimulator", "TagInspector", "TimeMachine"]
+__all__ = ["CronExplorer", "OutageSimulator", "TagInspector", "TickTimeline", "TimeMachine"]
