@@ -62,6 +62,7 @@ MODULES = {
         "profiles",
         "promises",
         "schedules",
+        "styled",
         "tags",
         "tasks",
         "ticks",
@@ -102,6 +103,7 @@ MODULES = {
     "resonate_lab.whatif.policies": {"SYSTEMS", "VARIANTS", "Policy", "PolicyError", "compare"},
     "resonate_lab.widgets": {
         "CronExplorer",
+        "FleetLoad",
         "OutageSimulator",
         "TagInspector",
         "TickTimeline",

@@ -171,6 +171,13 @@ class TestOutageSimulatorAnswers:
         simulator.timeout.value = "13h"
         assert "0 promises born expired" in words(simulator.counters.value)
 
+    def test_anew_when_the_profile_changes(self, simulator, fleet):
+        simulator.profile.value = "spec"
+        counted = what_if(fleet, (DOWN, UP), profile="spec").counters
+        assert (counted["expired"], counted["dispatched"]) == (0, 156)
+        said = words(simulator.counters.value)
+        assert "156 execute messages at restart 0 promises born expired" in said
+
     def test_with_the_same_lanes_while_the_outage_moves(self, simulator):
         down, up = simulator.outage.value
         simulator.outage.value = (down, down)
@@ -245,6 +252,8 @@ class TestOutageSimulatorRefuses:
             OutageSimulator(fleet, DOWN, UP, promise_timeout="1 parsec")
         with pytest.raises(TypeError, match="promise_timeout is 5 of type int"):
             OutageSimulator(fleet, DOWN, UP, promise_timeout=5)
+        with pytest.raises(ValueError, match="profile 'server' is none of standard, spec"):
+            OutageSimulator(fleet, DOWN, UP, profile="server")
         with pytest.raises(FleetError, match="no cron column"):
             OutageSimulator(pd.DataFrame({"id": ["a"]}), DOWN, UP)
 

@@ -7,9 +7,17 @@ returns the same answer as plain HTML, for a notebook that is read without a ker
 """
 
 from resonate_lab.widgets.explorer import CronExplorer
+from resonate_lab.widgets.load import FleetLoad
 from resonate_lab.widgets.machine import TimeMachine
 from resonate_lab.widgets.outage import OutageSimulator
 from resonate_lab.widgets.tags import TagInspector
 from resonate_lab.widgets.timeline import TickTimeline
 
-__all__ = ["CronExplorer", "OutageSimulator", "TagInspector", "TickTimeline", "TimeMachine"]
+__all__ = [
+    "CronExplorer",
+    "FleetLoad",
+    "OutageSimulator",
+    "TagInspector",
+    "TickTimeline",
+    "TimeMachine",
+]

@@ -10,7 +10,7 @@ import ipywidgets
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
-from resonate_lab import _html, plots
+from resonate_lab import _html
 from resonate_lab.errors import ResonateLabError
 from resonate_lab.instants import EPOCH_END_MS, format_duration, format_instant, instant_ms
 from resonate_lab.whatif import WhatIf, read_fleet, what_if
@@ -23,13 +23,16 @@ from resonate_lab.widgets.base import (
     Live,
     body,
     control,
+    emptied,
     figures,
     picture_tag,
     png,
     problem,
     scrolled,
     shown,
+    state_signs,
     text_of,
+    without_words,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +48,7 @@ _LANES = 8
 _SLOTS = 240  # stops of the outage slider, about one to three pixels each
 _DAY_MS = 86_400_000
 _STEPS_MS = [1000 * s for s in (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200, 21_600, 86_400)]
-_SIGNS = {"o": "&#9679;", "x": "&times;", "s": "&#9633;", "|": "|"}
+_PROFILES = ("standard", "spec")  # those whose outages `what_if` computes
 _TIMEOUTS = ("1m", "15m", "1h", "6h", "1d", "7d")
 
 
@@ -60,6 +63,8 @@ class OutageSimulator(Live):
         instants: when the server stops and when it is back; the slider reaches further
     promise_timeout : str
         a duration such as ``"1h"``, for the schedules whose fleet names none
+    profile : {"standard", "spec"}
+        the rules of catch-up
 
     Attributes
     ----------
@@ -67,6 +72,8 @@ class OutageSimulator(Live):
         its ``value`` is the pair (down, up), ms since the Unix epoch, UTC
     timeout : ipywidgets.Combobox
         its ``value`` is the promise timeout as text
+    profile : ipywidgets.Dropdown
+        its ``value`` is the name of the profile
     counters, picture, tables : ipywidgets.HTML, ipywidgets.Image, ipywidgets.HTML
         the answer
 
@@ -78,6 +85,8 @@ class OutageSimulator(Live):
         an argument is no instant, no duration or no text
     WindowError
         `up` is before `down`, the outage leaves 1970-2100, or it holds too many ticks
+    ValueError
+        the profile is none of those
 
     Notes
     -----
@@ -94,11 +103,22 @@ class OutageSimulator(Live):
     """
 
     def __init__(
-        self, fleet: Source, down: Instant, up: Instant, *, promise_timeout: str = "1h"
+        self,
+        fleet: Source,
+        down: Instant,
+        up: Instant,
+        *,
+        promise_timeout: str = "1h",
+        profile: str = "standard",
     ) -> None:
+        if profile not in _PROFILES:
+            raise ValueError(
+                f"profile {profile!r} is none of {', '.join(_PROFILES)}; write one of them, or ask "
+                "an Engine of that profile for its outage()"
+            )
         self._fleet = read_fleet(fleet)
         timeout = text_of(promise_timeout, "promise_timeout", "1h")
-        asked = what_if(self._fleet, (down, up), promise_timeout=timeout)
+        asked = what_if(self._fleet, (down, up), profile=profile, promise_timeout=timeout)
         # Chosen once, so that the lanes stay where they are while the outage is dragged.
         ids = asked.fleet["id"].tolist()
         self._lanes = list(dict.fromkeys((*showcase(asked, _LANES), *ids)))[:_LANES]
@@ -121,11 +141,18 @@ class OutageSimulator(Live):
             style=WHOLE_LABEL,
             layout=control("14em"),
         )
+        self.profile = ipywidgets.Dropdown(
+            value=profile,
+            options=_PROFILES,
+            description="Profile",
+            style=WHOLE_LABEL,
+            layout=control("11em"),
+        )
         self.counters = ipywidgets.HTML(layout=ANSWER)
         self.picture = ipywidgets.Image(format="png", layout=PICTURE)
         self.tables = ipywidgets.HTML(layout=ANSWER)
         views = (self.counters, scrolled(self.picture), self.tables)
-        self._assemble((self.outage, self.timeout), views)
+        self._assemble((self.outage, self.timeout, self.profile), views)
 
     def static(self) -> HTML:
         """Return the question and its answer as they stand, as HTML that needs no kernel."""
@@ -150,7 +177,12 @@ class OutageSimulator(Live):
         self.tables.value = _tables(asked, self._lanes)
 
     def _ask(self) -> WhatIf:
-        return what_if(self._fleet, self.outage.value, promise_timeout=self.timeout.value)
+        return what_if(
+            self._fleet,
+            self.outage.value,
+            profile=self.profile.value,
+            promise_timeout=self.timeout.value,
+        )
 
 
 def _slots(down: int, up: int) -> list[int]:
@@ -208,18 +240,9 @@ class _Timeline:
         return png(asked.plot(ax=self._new_axes(), lanes=()))
 
     def _drawn(self, asked: WhatIf) -> Axes:
-        ax = self._ax
-        for old in (*ax.collections, *ax.lines, *ax.patches):
-            old.remove()
-        asked.plot(ax=ax, lanes=self._lanes, max_lanes=_LANES)
-        # A drawn letter costs matplotlib a tenth of a millisecond: what the page says in text
-        # is not drawn.
-        for said in filter(None, (ax.get_legend(), *ax.texts)):
-            said.remove()
+        ax = asked.plot(ax=emptied(self._ax), lanes=self._lanes, max_lanes=_LANES)
         ax.set_ylim(len(self._lanes) - 0.5, -0.5)
-        ax.set_title("", loc="left")
-        ax.set_xlabel("time (UTC)", fontsize=8)
-        return ax
+        return without_words(ax)
 
 
 def _of_lanes(asked: WhatIf, lanes: Sequence[str]) -> pd.DataFrame:
@@ -251,17 +274,6 @@ def _tables(asked: WhatIf, lanes: Sequence[str]) -> str:
         for caption, frame, total in tables
         if total
     )
-    return body(_legend(asked), *shown_tables)
-
-
-def _legend(asked: WhatIf) -> str:
-    states = set(
-        asked.ticks["state"].astype(object).where(asked.ticks["state"].notna(), "existing")
-    )
-    signs = "".join(
-        f'<span style="color:{style.color};font-weight:700">{_SIGNS[style.marker]}</span> '
-        f"{style.label}; "
-        for state, style in plots.STATE_STYLE.items()
-        if state in states
-    )
-    return f"<p>{signs}a sign stands at a tick's logical time, a line leads to its firing.</p>"
+    signs = state_signs(asked.ticks["state"])
+    said = f"<p>{signs}a sign stands at a tick's logical time, a line leads to its firing.</p>"
+    return body(said, *shown_tables)

@@ -18,10 +18,13 @@ from resonate_lab.widgets.base import (
     body,
     button,
     control,
+    emptied,
     picture_tag,
     png,
     scrolled,
     shown,
+    state_signs,
+    without_words,
 )
 
 if TYPE_CHECKING:
@@ -96,6 +99,8 @@ class TickTimeline(Live):
         at = self._ticks["scheduled_at"]
         self._first = instant_ms(at.iloc[0]) if len(at) else 0
         self._last = instant_ms(at.iloc[-1]) if len(at) else 0
+        self._ax = self._new_axes()
+        self._signs = state_signs(self._ticks["state"])
         super().__init__()
         spans = _spans(self._last - self._first)
         self.zoom = ipywidgets.SelectionSlider(
@@ -161,13 +166,15 @@ class TickTimeline(Live):
         return body(
             f'<p role="status">{high - low:,} ticks of {len(at):,} are due from '
             f"{format_instant(begin)} to {format_instant(end)}, "
-            f"{format_duration(end - begin)}{lanes}.</p>"
+            f"{format_duration(end - begin)}{lanes}.</p>",
+            f"<p>{self._signs}a sign stands at a tick's logical time. Where ticks are many, each "
+            "state has a strip of the lane instead, in this order; the darker it is, the more.</p>",
         )
 
     def _new_axes(self) -> Axes:
         height = 1.0 + 0.28 * max(len(self._lanes), 2)
         figure = Figure(figsize=(10, height), dpi=100)
-        return figure.add_axes((0.16, 0.5 / height, 0.66, 1 - 0.8 / height))
+        return figure.add_axes((0.18, 0.5 / height, 0.8, 1 - 0.6 / height))
 
     def _png(self) -> bytes:
         ax = plots.catch_up_timeline(
@@ -176,12 +183,9 @@ class TickTimeline(Live):
             window=self.window,
             lanes=self._lanes,
             max_lanes=max(len(self._lanes), 1),
-            ax=self._new_axes(),
+            ax=emptied(self._ax) if self._lanes else Figure().subplots(),
         )
-        # Letters take most of the time of a picture; these stand in the words above it.
-        ax.set_title("", loc="left")
-        ax.set_xlabel("time (UTC)", fontsize=8)
-        return png(ax)
+        return png(without_words(ax) if self._lanes else ax)
 
 
 def _spans(whole: int) -> list[int]:

@@ -1,9 +1,4 @@
-"""What an engine holds, as pandas frames with one vocabulary of columns and dtypes.
-
-Instants are tz-aware UTC (datetime64[ms, UTC]) and NaT where they are missing, durations
-timedelta64[ms], states categories in the order of a promise's life. A frame without rows
-has the same columns and dtypes as one with.
-"""
+"""What an engine holds, as frames; their vocabulary is told in the package."""
 
 from __future__ import annotations
 
