@@ -31,7 +31,7 @@ class TestColumns:
     def test_instants_durations_states_and_truths_are_written_out(self, engine):
         said = words(html(frames.ticks(engine)))
         assert "2024-01-01 01:00:00Z 2024-01-01 03:00:00Z 2 h" in said
-        assert "⌛ rejected_timedout no" in said
+        assert "× rejected_timedout no" in said
         assert "○ pending yes" in said
 
     def test_what_is_missing_is_empty(self, engine):
@@ -43,7 +43,7 @@ class TestColumns:
         assert "1,234,567" in page
         assert "0.500" in page
         assert ".col1" in page
-        assert ".col0" not in page.partition("</style>")[0]
+        assert ".col0" not in page.partition("</style>")[0]  # the text may break, and stays left
 
     def test_an_index_without_a_name_is_left_out_and_another_stays(self, engine):
         assert "row_heading" not in html(frames.promises(engine))

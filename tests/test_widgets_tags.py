@@ -81,6 +81,16 @@ class TestFinding:
 
 
 class TestShowing:
+    def test_the_buttons_go_down_and_up_the_list_and_not_past_its_ends(self, inspector):
+        seen = []
+        for press in (inspector.newer, *[inspector.older] * 5, inspector.newer):
+            press.click()
+            seen.append(listed(inspector).index(inspector.promise.value))
+        assert seen == [0, 1, 2, 3, 3, 3, 2]
+        inspector.tag.value = "no such tag"
+        inspector.older.click()
+        assert inspector.promise.value is None
+
     def test_the_tags_of_the_promise_that_is_chosen(self, inspector, engine):
         for id in listed(inspector):
             inspector.promise.value = id

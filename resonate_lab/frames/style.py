@@ -22,11 +22,13 @@ _SIGNS = {
     "halted": ("#767676", "■"),
     "fulfilled": ("#009E73", "●"),
     "resolved": ("#009E73", "●"),
-    "rejected": ("#D55E00", "✕"),
-    "rejected_canceled": ("#D55E00", "⊘"),
-    "rejected_timedout": ("#D55E00", "⌛"),
+    "rejected": ("#D55E00", "×"),
+    "rejected_canceled": ("#D55E00", "–"),
+    "rejected_timedout": ("#D55E00", "×"),
 }
 _RULE = "1px solid var(--jp-border-color1, rgba(128,128,128,0.5))"
+# A wide table scrolls in its place, and widens nothing around it.
+_SCROLLED = [("display", "block"), ("overflow-x", "auto"), ("max-width", "100%")]
 _LEFT = [("text-align", "left"), ("vertical-align", "top")]
 _RIGHT = [("text-align", "right"), ("font-variant-numeric", "tabular-nums")]
 
@@ -76,11 +78,14 @@ def styled(frame: pd.DataFrame, *, rows: int = 50) -> Styler:
     if len(frame) > rows:
         style = style.set_caption(f"the first {rows:,} of {len(frame):,} rows")
     right = [f".col{at}" for at, kind in enumerate(kinds) if kind in ("number", "timedelta")]
+    whole = [f"td.col{at}" for at, kind in enumerate(kinds) if kind != "text"]
     looks: list[Any] = [
+        {"selector": "", "props": _SCROLLED},
         {"selector": "th, td", "props": _LEFT},
         {"selector": "thead th", "props": [("border-bottom", _RULE)]},
         {"selector": "caption", "props": [("text-align", "left"), ("caption-side", "bottom")]},
         *({"selector": place, "props": _RIGHT} for place in right),
+        *({"selector": place, "props": [("white-space", "nowrap")]} for place in whole),
     ]
     return style.set_table_styles(looks)
 

@@ -224,8 +224,9 @@ def _page(moment: _Moment, before: Engine, said: str) -> str:
         figures(numbers),
         _happened(engine, taken),
         _promises(changed),
-        side_by_side(_tasks(changed), _outbox(engine)),
-        side_by_side(_schedules(changed), _tags(changed)),
+        _tasks(changed),
+        side_by_side(_outbox(engine), _tags(changed)),
+        _schedules(changed),
     )
 
 

@@ -17,6 +17,7 @@ from resonate_lab.widgets.base import (
     WHOLE_LABEL,
     Live,
     body,
+    button,
     control,
     shown,
     side_by_side,
@@ -57,6 +58,8 @@ class TagInspector(Live):
     schedule, tag, promise : ipywidgets.Dropdown, ipywidgets.Combobox, ipywidgets.Select
         the controls: whose promises; what a tag, written ``name=value``, must contain; which
         of them to show
+    newer, older : ipywidgets.Button
+        one up, one down in the list
     answer : ipywidgets.HTML
         how many there are, the tags of the one that is chosen, and its call graph
 
@@ -98,10 +101,16 @@ class TagInspector(Live):
         self.promise = ipywidgets.Select(
             description="Promise", rows=8, style=wide, layout=control("100%")
         )
+        # JupyterLab keeps the arrow keys of a list for itself, to go from cell to cell.
+        self.newer = button("▲ Newer", "The promise above in the list")
+        self.older = button("Older ▼", "The promise below in the list")
+        self._heed(self.newer, self._up)
+        self._heed(self.older, self._down)
         self.answer = ipywidgets.HTML(layout=ANSWER)
         self._matching: list[_Tagged] = []
         self._read()
-        self._assemble((self.schedule, self.tag, self.promise), (self.answer,))
+        controls = (self.schedule, self.tag, self.promise, self.newer, self.older)
+        self._assemble(controls, (self.answer,))
 
     def show(self) -> None:
         """Read the engine anew, after something happened in it."""
@@ -116,6 +125,17 @@ class TagInspector(Live):
         names = ("promise", "state", "created at")
         table = _html.table(listed, names, total=len(self._matching)) if listed else ""
         return shown(self._answer() + table)
+
+    def _up(self, _button: object = None) -> None:
+        self._move(-1)
+
+    def _down(self, _button: object = None) -> None:
+        self._move(1)
+
+    def _move(self, by: int) -> None:
+        if self.promise.options:
+            last = len(self.promise.options) - 1
+            self.promise.index = min(max(self.promise.index + by, 0), last)
 
     def _read(self) -> None:
         rows = islice(reversed(self._engine.state.promises.values()), _MOST_READ)

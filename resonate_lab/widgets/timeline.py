@@ -174,7 +174,7 @@ class TickTimeline(Live):
     def _new_axes(self) -> Axes:
         height = 1.0 + 0.28 * max(len(self._lanes), 2)
         figure = Figure(figsize=(10, height), dpi=100)
-        return figure.add_axes((0.18, 0.5 / height, 0.8, 1 - 0.6 / height))
+        return figure.add_axes((0.24, 0.5 / height, 0.74, 1 - 0.6 / height))
 
     def _png(self) -> bytes:
         ax = plots.catch_up_timeline(
