@@ -81,7 +81,7 @@ class TickTimeline(Live):
     >>> outage = rl.what_if(fleet, down=("2024-03-01", "2024-03-02"))
     >>> timeline = TickTimeline(outage.ticks, outage.down)
     >>> timeline.zoom.index = 3  # an eighth of it
-    >>> "19 ticks" in timeline.words.value
+    >>> "18 ticks" in timeline.words.value
     True
     >>> timeline.close()
     """
