@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.error import URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import Request, urlopen
@@ -42,6 +43,8 @@ CHROMIUM_ARGUMENTS = (
 )
 # What the console may say although all is well: nothing else is forgiven.
 FORGIVEN: tuple[str, ...] = ()
+THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
+LEGIBLE = 4.5  # the contrast that WCAG 2 asks for, level AA
 
 
 def notebook(*cells: str) -> nbformat.NotebookNode:
@@ -242,3 +245,91 @@ def _luminance(rgb: Sequence[float]) -> float:
         for part in (value / 255 for value in rgb)
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+# --- what the tests of a page share ---------------------------------------------------------
+
+# The number above a caption; written as the page shows it.
+FIGURE = """caption => {
+    const places = [...document.querySelectorAll('.widget-html-content div')];
+    const place = places.find(place => place.textContent === caption);
+    return place ? place.previousElementSibling.textContent : null;
+}"""
+
+
+def figure(page: Page, caption: str) -> int:
+    """Return the large number above a caption."""
+    return int(page.evaluate(FIGURE, caption).replace(",", ""))
+
+
+def expect(locator: Locator) -> Any:
+    """Return what can be expected of an element, within the patience of all tests."""
+    from playwright.sync_api import expect as expected
+
+    expected.set_options(timeout=PATIENCE_MS)
+    return expected(locator)
+
+
+def see(page: Page, *words: str | re.Pattern[str]) -> None:
+    """Wait until the line that says the answer holds the words."""
+    for word in words:
+        expect(page.get_by_role("status").first).to_contain_text(word)
+
+
+def wait_for_pictures(page: Page) -> None:
+    """Wait until every picture of an output is there."""
+    page.wait_for_function(
+        """() => [...document.querySelectorAll('.jp-OutputArea-output img')]
+            .every(image => image.complete && image.naturalWidth > 0)"""
+    )
+
+
+def overflowing(page: Page) -> list[str]:
+    """Return the outputs that are wider than the place that they have."""
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll('.jp-OutputArea-output')]
+            .filter(output => output.scrollWidth > output.clientWidth + 1)
+            .map(output => output.innerText.slice(0, 80))"""
+    )
+    return found
+
+
+def watched(
+    browser: Browser, lab: Lab, name: str, *, width: int = 1280, height: int = 1600
+) -> Iterator[Watched]:
+    """Open and run a notebook; after the tests of the page, nothing may have gone wrong on it."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    view = Watched(context.new_page())
+    view.run(lab, name)
+    yield view
+    found = view.complaints + view.failures()
+    context.close()
+    lab.end_kernels()
+    assert found == []
+
+
+def latencies(page: Page, press: Callable[[], None], times: int) -> list[float]:
+    """Return how long it took, in ms, from each key pressed to the picture that it brought.
+
+    Both instants are taken in the page: that of the key, and that of the frame after the
+    picture has loaded.
+    """
+    page.evaluate(
+        """() => {
+            window.drawn = 0;
+            window.pressed = 0;
+            const press = () => { window.pressed = performance.now(); };
+            document.addEventListener('keydown', press, true);
+            document.addEventListener('load', event => {
+                if (event.target.matches('img.widget-image'))
+                    requestAnimationFrame(() => { window.drawn = performance.now(); });
+            }, true);
+        }"""
+    )
+    found = []
+    for _ in range(times):
+        page.evaluate("window.drawn = 0")
+        press()
+        page.wait_for_function("window.drawn > window.pressed")
+        found.append(float(page.evaluate("window.drawn - window.pressed")))
+    return found

@@ -14,14 +14,21 @@ import nbformat
 import pandas as pd
 import pytest
 from browser_support import (
-    PATIENCE_MS,
+    FIGURE,
+    LEGIBLE,
+    THEMES,
     Lab,
-    Watched,
     chromium,
     contrast,
+    expect,
+    figure,
     jupyter_lab,
     notebook,
+    overflowing,
     reader,
+    see,
+    wait_for_pictures,
+    watched,
 )
 
 from resonate_lab.whatif import what_if
@@ -30,8 +37,6 @@ pytestmark = pytest.mark.browser
 
 HOSTILE = "<img src=x onerror=window.hit=1>"
 HOSTILE_FIELD = "<img/src='x'/onerror='window.hit=1'>"  # without a blank it is one field
-LEGIBLE = 4.5  # the contrast that WCAG 2 asks for, level AA
-THEMES = {"light": "JupyterLab Light", "dark": "JupyterLab Dark"}
 DOWN, UP = "2024-01-05 20:00Z", "2024-01-06 08:00Z"
 FLEET = {"id": ["five", "hourly", "bad"], "cron": ["*/5 * * * *", "0 * * * *", "0 9 * * 8"]}
 LONG = "x" * 10_000
@@ -65,51 +70,11 @@ PAGES = {
 }
 
 
-# The number above a caption; written as the page shows it.
-FIGURE = """caption => {
-    const places = [...document.querySelectorAll('.widget-html-content div')];
-    const place = places.find(place => place.textContent === caption);
-    return place ? place.previousElementSibling.textContent : null;
-}"""
 FIGURE_IS = f"([caption, number]) => ({FIGURE})(caption) === number"
-
-
-def expect(locator):
-    from playwright.sync_api import expect as expected
-
-    expected.set_options(timeout=PATIENCE_MS)
-    return expected(locator)
-
-
-def see(page, *words):
-    """Wait until the line that says the answer holds the words."""
-    for word in words:
-        expect(page.get_by_role("status").first).to_contain_text(word)
-
-
-def figure(page, caption) -> int:
-    return int(page.evaluate(FIGURE, caption).replace(",", ""))
 
 
 def frame():
     return pd.DataFrame(FLEET)
-
-
-def wait_for_pictures(page) -> None:
-    page.wait_for_function(
-        """() => [...document.querySelectorAll('.jp-OutputArea-output img')]
-            .every(image => image.complete && image.naturalWidth > 0)"""
-    )
-
-
-def overflowing(page) -> list[str]:
-    """Return the outputs that are wider than the place that they have."""
-    found: list[str] = page.evaluate(
-        """() => [...document.querySelectorAll('.jp-OutputArea-output')]
-            .filter(output => output.scrollWidth > output.clientWidth + 1)
-            .map(output => output.innerText.slice(0, 80))"""
-    )
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -128,18 +93,6 @@ def lab(root, tmp_path_factory) -> Iterator[Lab]:
         nbformat.write(notebook(*cells), clone / "notebooks" / name)
     with jupyter_lab(clone / "notebooks", tmp_path_factory.mktemp("home")) as served:
         yield served
-
-
-def watched(browser, lab, name, *, width=1280, height=1600) -> Iterator[Watched]:
-    """Open and run a notebook; after the tests of the page, nothing may have gone wrong on it."""
-    context = browser.new_context(viewport={"width": width, "height": height})
-    view = Watched(context.new_page())
-    view.run(lab, name)
-    yield view
-    found = view.complaints + view.failures()
-    context.close()
-    lab.end_kernels()
-    assert found == []
 
 
 class TestCronExplorer:

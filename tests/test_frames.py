@@ -13,7 +13,7 @@ from resonate_lab import frames
 from resonate_lab.engine import Engine
 
 T0 = 1704067200000  # 2024-01-01T00:00:00Z
-VIEWS = ("ticks", "promises", "schedules", "tasks", "outbox")
+VIEWS = ("ticks", "promises", "schedules", "tasks", "outbox", "trace", "dispatches")
 INSTANT = "datetime64[ms, UTC]"
 
 

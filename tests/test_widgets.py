@@ -1,28 +1,18 @@
 """The widgets without a page: set a control, read what the views hold."""
 
 import re
-from html import unescape
 
 import pandas as pd
 import pytest
+from widget_words import HOSTILE, tags, words
 
-from resonate_lab import widgets
 from resonate_lab.errors import DurationError, FleetError, InstantError, WindowError
 from resonate_lab.whatif import what_if
 from resonate_lab.widgets import CronExplorer, OutageSimulator
+from resonate_lab.widgets import explorer as explorer_module
 
 START = "2024-01-01T00:00:00Z"  # a Monday
 DOWN, UP = "2024-01-05 20:00Z", "2024-01-06 08:00Z"
-HOSTILE = "<img src=x onerror=window.hit=1>"
-
-
-def words(html: str) -> str:
-    """Return the text that a page shows for HTML, blanks run together."""
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", html)).split())
-
-
-def tags(html: str) -> set[str]:
-    return set(re.findall(r"<(\w+)", html))
 
 
 @pytest.fixture
@@ -91,7 +81,7 @@ class TestCronExplorerAnswers:
     def test_from_the_moment_of_the_change_without_an_instant(self, monkeypatch):
         explorer = CronExplorer("0 9 * * *", zone="UTC")
         tuesday_noon = 1_704_196_800_000
-        monkeypatch.setattr(widgets.time, "time_ns", lambda: tuesday_noon * 1_000_000)
+        monkeypatch.setattr(explorer_module.time, "time_ns", lambda: tuesday_noon * 1_000_000)
         explorer.text.value = "0 10 * * *"
         assert "Wed 2024-01-03 10:00:00 UTC in 22 h" in words(explorer.answer.value)
         explorer.close()
@@ -181,6 +171,13 @@ class TestOutageSimulatorAnswers:
         simulator.timeout.value = "13h"
         assert "0 promises born expired" in words(simulator.counters.value)
 
+    def test_anew_when_the_profile_changes(self, simulator, fleet):
+        simulator.profile.value = "spec"
+        counted = what_if(fleet, (DOWN, UP), profile="spec").counters
+        assert (counted["expired"], counted["dispatched"]) == (0, 156)
+        said = words(simulator.counters.value)
+        assert "156 execute messages at restart 0 promises born expired" in said
+
     def test_with_the_same_lanes_while_the_outage_moves(self, simulator):
         down, up = simulator.outage.value
         simulator.outage.value = (down, down)
@@ -255,6 +252,8 @@ class TestOutageSimulatorRefuses:
             OutageSimulator(fleet, DOWN, UP, promise_timeout="1 parsec")
         with pytest.raises(TypeError, match="promise_timeout is 5 of type int"):
             OutageSimulator(fleet, DOWN, UP, promise_timeout=5)
+        with pytest.raises(ValueError, match="profile 'server' is none of standard, spec"):
+            OutageSimulator(fleet, DOWN, UP, profile="server")
         with pytest.raises(FleetError, match="no cron column"):
             OutageSimulator(pd.DataFrame({"id": ["a"]}), DOWN, UP)
 

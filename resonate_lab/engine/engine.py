@@ -373,7 +373,14 @@ class Engine:
         return f"Engine({', '.join(f'{name}: {text}' for name, text in self._shown())})"
 
     def _repr_html_(self) -> str:
-        return table(self._shown(), ["Engine", ""])
+        trace = self.state.trace
+        last = [
+            (format_instant(step.at), step.step, step.subject, step.effect)
+            for step, _ in zip(reversed(trace), range(5), strict=False)
+        ]
+        names = ["at", "step", "of", "effect"]
+        happened = table(last, names, caption="What happened last", total=len(trace))
+        return table(self._shown(), ["Engine", ""]) + (happened if last else "")
 
 
 def _recovered(envelope: object) -> tuple[str, str]:

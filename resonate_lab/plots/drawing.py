@@ -24,6 +24,8 @@ __all__ = [
     "days",
     "empty",
     "lanes_height",
+    "ms_of",
+    "name_lanes",
     "name_text",
     "new_axes",
     "png",
@@ -65,6 +67,12 @@ def as_days(stamps: npt.NDArray[np.datetime64]) -> npt.NDArray[np.float64]:
     """Return UTC datetime64 as matplotlib's days."""
     days = mdates.date2num(stamps)  # type: ignore[no-untyped-call]
     return np.asarray(days, dtype=np.float64)
+
+
+def ms_of(column: pd.Series) -> npt.NDArray[np.int64]:
+    """Return tz-aware instants as ms since the Unix epoch, UTC."""
+    utc = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    return np.asarray(utc.to_numpy(dtype="datetime64[ms]"), dtype=np.int64)
 
 
 def new_axes(height: float) -> Axes:
@@ -134,6 +142,16 @@ def name_text(name: str) -> str:
     if len(text) <= _NAME_LENGTH:
         return text
     return f"{text[: _NAME_LENGTH // 2]}…{text[1 - _NAME_LENGTH // 2 :]}"
+
+
+def name_lanes(ax: Axes, names: Sequence[str]) -> None:
+    """Write names down the y axis, the first on top, one a lane of height 1."""
+    ax.set_yticks(range(len(names)), [name_text(name) for name in names], fontsize=8)
+    for label in ax.get_yticklabels():
+        # An id may hold dollar signs, which matplotlib would read as mathematics.
+        label.set_parse_math(False)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(names) - 0.5, -0.5)
 
 
 def time_axis(ax: Axes, label: str) -> None:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from resonate_lab.instants import format_duration
-from resonate_lab.plots.drawing import empty, lanes_height, name_text, new_axes, require
+from resonate_lab.plots.drawing import empty, lanes_height, name_lanes, new_axes, require
 
 __all__ = ["policy_bars"]
 
@@ -103,12 +103,7 @@ _FATE_STYLE: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 def _name_bars(ax: Axes, comparison: pd.DataFrame) -> None:
-    names = [name_text(name) for name in comparison["policy"]]
-    ax.set_yticks(range(len(names)), names, fontsize=8)
-    for label in ax.get_yticklabels():
-        label.set_parse_math(False)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(len(names) - 0.5, -0.5)
+    name_lanes(ax, comparison["policy"].tolist())
     for bar, row in enumerate(comparison[list(_POLICY_COLUMNS)].itertuples(index=False)):
         ax.annotate(
             _fate_text(row),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -18,47 +17,31 @@ from resonate_lab.plots.drawing import (
     days,
     empty,
     lanes_height,
-    name_text,
+    ms_of,
+    name_lanes,
     new_axes,
     require,
     time_axis,
 )
+from resonate_lab.plots.states import STATE_STYLE, state_codes
+from resonate_lab.plots.strips import strips
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Instant
 
     Outages = tuple[Instant, Instant] | Sequence[tuple[Instant, Instant]]
 
-__all__ = ["STATE_STYLE", "StateStyle", "catch_up_timeline"]
+__all__ = ["catch_up_timeline"]
 
-
-class StateStyle(NamedTuple):
-    """How one state looks: its colour, its marker and its words, never colour alone."""
-
-    color: str
-    marker: str
-    size: float  # points squared
-    label: str
-
-
-# The palette of Okabe and Ito, which stays apart in the three common colour-vision
-# deficiencies; in greyscale the markers tell: filled disc, cross, hollow square.
-STATE_STYLE: Mapping[str, StateStyle] = MappingProxyType(
-    {
-        "pending": StateStyle("#0072B2", "o", 22, "created pending, in time"),
-        "rejected_timedout": StateStyle("#D55E00", "x", 14, "born expired (rejected_timedout)"),
-        "resolved": StateStyle("#009E73", "s", 16, "born resolved (timer)"),
-        "existing": StateStyle("#767676", "|", 22, "id existed: nothing created"),
-        "lost": StateStyle("#000000", "1", 26, "lost: the policy starts none"),
-    }
-)
-"""Look of each state at creation; ``existing`` and ``lost`` stand for a missing one."""
 
 _BORN_SETTLED = ["resolved", "rejected_timedout"]
 _HOLLOW = {"s"}
 _MARKERS_ACROSS = 150  # more would touch, and their shapes would be lost
 _FAN_LINES = 48
 _TICK_RAIL, _FIRE_RAIL = -0.16, 0.30
+_MOST_MARKED = 20_000  # ticks of a window; more are counted by pixel
+_COLUMNS = 1_000  # pixels of a lane in which they are counted
+_OF_TICKS = ["schedule_id", "scheduled_at", "fired_at", "state", "dispatched"]
 
 
 def catch_up_timeline(
@@ -68,6 +51,7 @@ def catch_up_timeline(
     ax: Axes | None = None,
     max_lanes: int = 30,
     lanes: Sequence[str] | None = None,
+    window: tuple[Instant, Instant] | None = None,
     **kwargs: Any,
 ) -> Axes:
     """Draw when missed ticks were due and when they fire: one lane a schedule.
@@ -89,6 +73,8 @@ def catch_up_timeline(
         schedules to draw; the others are summed up in one line
     lanes : sequence of str, optional
         the schedules to draw, top to bottom; default: in the order of the frame
+    window : (from, to), optional
+        the closed window of logical times to draw; default: all of them
     **kwargs
         passed to `Axes.scatter`, for every state
 
@@ -108,19 +94,25 @@ def catch_up_timeline(
     -----
     Ticks of one state that would cover one another are drawn once, so that a million of
     them cost no more than the lanes have room for; the numbers at the right count all.
+
+    A window with more than 20,000 ticks is drawn as one image: each lane has a strip a state,
+    the darker the more ticks (on a logarithmic scale) are due in the time that a pixel stands
+    for. It is quickest where ``schedule_id`` is a category.
     """
-    require(ticks, ("schedule_id", "scheduled_at", "fired_at", "state", "dispatched"))
+    require(ticks, _OF_TICKS)
     if max_lanes < 1:
         raise ValueError(f"max_lanes is {max_lanes}, but at least one lane must be drawn")
-    ids = ticks["schedule_id"].astype(object)
-    every = list(dict.fromkeys(lanes)) if lanes is not None else ids.unique().tolist()
+    ids = ticks["schedule_id"]
+    every = list(dict.fromkeys(lanes if lanes is not None else ids.unique().tolist()))
     names = every[:max_lanes]
-    lane = pd.Index(names).get_indexer(pd.Index(ids)) if names else np.array([], dtype=np.intp)
+    lane = _lanes(ids, names)
     if ax is None:
         ax = new_axes(lanes_height(len(names) + (len(names) < len(every))))
     if not names or ticks.empty:
         return empty(ax, "no tick was missed")
     shown = lane >= 0
+    if window is not None:
+        return _windowed(ax, ticks, lane, names, window, down, kwargs)
     drawn = _Drawn.of(ticks[shown], lane[shown])
     _shade(ax, ticks, down)
     _lane_rules(ax, len(names))
@@ -131,6 +123,17 @@ def catch_up_timeline(
         _more(ax, ticks, shown, len(names))
     _finish(ax, ticks, down)
     return ax
+
+
+def _lanes(ids: pd.Series, names: Sequence[str]) -> npt.NDArray[np.intp]:
+    """Return the lane of each tick, -1 for one that is not drawn."""
+    if not names:
+        return np.full(len(ids), -1)
+    lanes = pd.Index(np.array(names, dtype=object))
+    if isinstance(ids.dtype, pd.CategoricalDtype):
+        places = np.asarray(lanes.get_indexer(ids.cat.categories.astype(object)))
+        return places[ids.cat.codes.to_numpy()]
+    return np.asarray(lanes.get_indexer(pd.Index(ids.astype(object))))
 
 
 class _Drawn(NamedTuple):
@@ -144,15 +147,11 @@ class _Drawn(NamedTuple):
 
     @classmethod
     def of(cls, ticks: pd.DataFrame, lane: npt.NDArray[np.intp]) -> _Drawn:
-        state = ticks["state"].astype(object)
-        state = state.where(state.notna(), "existing")
-        if "lost" in ticks:
-            state = state.mask(ticks["lost"], "lost")
         return cls(
             lane,
             days(ticks["scheduled_at"]),
             days(ticks["fired_at"]),
-            state.to_numpy(dtype=object),
+            np.array(list(STATE_STYLE), dtype=object)[state_codes(ticks)],
             ticks["dispatched"].to_numpy(dtype=bool),
         )
 
@@ -242,16 +241,16 @@ def _thinned(drawn: _Drawn) -> _Drawn:
 
 def _name_lanes(ax: Axes, names: Sequence[str], drawn: _Drawn) -> None:
     count = len(names)
-    ax.set_yticks(range(count), [name_text(name) for name in names], fontsize=8)
-    for label in ax.get_yticklabels():
-        # An id may hold dollar signs, which matplotlib would read as mathematics.
-        label.set_parse_math(False)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(count - 0.5, -0.5)
     sent = np.bincount(drawn.lane[drawn.dispatched], minlength=count)
     born = np.isin(drawn.state, _BORN_SETTLED)
-    expired = np.bincount(drawn.lane[born], minlength=count)
-    for lane in range(count):
+    _tell_lanes(ax, names, sent, np.bincount(drawn.lane[born], minlength=count))
+
+
+def _tell_lanes(
+    ax: Axes, names: Sequence[str], sent: npt.NDArray[Any], expired: npt.NDArray[Any]
+) -> None:
+    name_lanes(ax, names)
+    for lane in range(len(names)):
         ax.annotate(
             f"{sent[lane]:,} sent, {expired[lane]:,} expired",
             (1.005, lane),
@@ -303,3 +302,70 @@ def _finish(ax: Axes, ticks: pd.DataFrame, down: Outages | None) -> None:
     )
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
+
+
+# --- a window of many ticks ---------------------------------------------------------------
+
+
+def _windowed(
+    ax: Axes,
+    ticks: pd.DataFrame,
+    lane: npt.NDArray[np.intp],
+    names: Sequence[str],
+    window: tuple[Instant, Instant],
+    down: Outages | None,
+    kwargs: dict[str, Any],
+) -> Axes:
+    """Draw the ticks of a window: one by one, or counted by pixel where they are many."""
+    start, end = instant_ms(window[0], "window[0]"), instant_ms(window[1], "window[1]")
+    low, high = as_days(np.array([start, end], dtype="datetime64[ms]")).tolist()
+    _shade(ax, ticks, down)
+    ticks, lane = _due_within(ticks, lane, start, end)
+    codes, sent = state_codes(ticks), ticks["dispatched"].to_numpy(dtype=bool)
+    _lane_rules(ax, len(names))
+    many = len(ticks) > _MOST_MARKED
+    if many:
+        column = (ms_of(ticks["scheduled_at"]) - start) * _COLUMNS // (end - start + 1)
+        cells = (lane * _COLUMNS + column) * len(STATE_STYLE) + codes
+        shape = (len(names), _COLUMNS, len(STATE_STYLE))
+        counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
+        strips(ax, counts, (low, high))
+    else:
+        drawn = _Drawn.of(ticks, lane)
+        _fans(ax, drawn)
+        _markers(ax, drawn, kwargs)
+    born = np.array([state in _BORN_SETTLED for state in STATE_STYLE])[codes]
+    expired = np.bincount(lane[born], minlength=len(names))
+    _tell_lanes(ax, names, np.bincount(lane[sent], minlength=len(names)), expired)
+    _finish(ax, ticks.iloc[:0], (start, end))
+    ax.set_title(
+        f"{len(ticks):,} ticks due in these {format_duration(end - start)}, {sent.sum():,} of them "
+        f"sent, {born.sum():,} born expired",
+        loc="left",
+        fontsize=10,
+        pad=22,
+    )
+    if many:
+        ax.set_xlabel(
+            f"time (UTC), {format_instant(start)} to {format_instant(end)}\n"
+            "a strip of a lane stands for a state; the darker it is, the more ticks are due",
+            fontsize=8.5,
+        )
+    ax.set_xlim(low, max(high, low + 1e-8))
+    return ax
+
+
+def _due_within(
+    ticks: pd.DataFrame, lane: npt.NDArray[np.intp], start: int, end: int
+) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
+    """Return the ticks that are due in a closed window, ms, and have a lane."""
+    needed = [name for name in (*_OF_TICKS, "lost") if name in ticks]
+    ticks, scheduled = ticks[needed], ms_of(ticks["scheduled_at"])
+    if ticks["scheduled_at"].is_monotonic_increasing:
+        part = slice(*np.searchsorted(scheduled, [start, end + 1]))
+        ticks, lane = ticks.iloc[part], lane[part]
+    else:
+        due = (scheduled >= start) & (scheduled <= end)
+        ticks, lane = ticks[due], lane[due]
+    shown = lane >= 0
+    return (ticks, lane) if shown.all() else (ticks[shown], lane[shown])

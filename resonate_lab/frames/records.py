@@ -1,9 +1,4 @@
-"""What an engine holds, as pandas frames with one vocabulary of columns and dtypes.
-
-Instants are tz-aware UTC (datetime64[ms, UTC]) and NaT where they are missing, durations
-timedelta64[ms], states categories in the order of a promise's life. A frame without rows
-has the same columns and dtypes as one with.
-"""
+"""What an engine holds, as frames; their vocabulary is told in the package."""
 
 from __future__ import annotations
 
@@ -28,6 +23,7 @@ __all__ = [
     "PROMISE_STATES",
     "TASK_STATES",
     "callbacks",
+    "dispatches",
     "durations",
     "instants",
     "listeners",
@@ -247,6 +243,32 @@ def outbox(engine: Engine) -> pd.DataFrame:
             "address": _texts([row.address for row in rows]),
         }
     )
+
+
+def dispatches(engine: Engine) -> pd.DataFrame:
+    """Return when workers were told of a task, by time, as far as the trace remembers.
+
+    Returns
+    -------
+    DataFrame
+        one row an execute message that was queued: ``promise_id`` (str), ``at`` (instant).
+        Repeats that were summed up, since nobody took them, have none.
+    """
+    fired = ticks(engine)
+    told = fired.loc[fired["dispatched"], ["promise_id", "fired_at"]]
+    steps = [step for step in engine.trace if _queues(engine, step)]
+    ids = _texts([*told["promise_id"], *(step.subject for step in steps)])
+    at = datetime_index(_ms(step.at for step in steps))
+    rows = pd.DataFrame({"promise_id": ids, "at": pd.DatetimeIndex(told["fired_at"]).append(at)})
+    return rows.sort_values("at", kind="stable", ignore_index=True)
+
+
+def _queues(engine: Engine, step: records.Step) -> bool:
+    if step.step != "promise.create":
+        return step.effect == "dispatched"
+    row = engine.state.promises.get(step.subject)
+    delayed = row is not None and records.DELAY_TAG in row.tags
+    return row is not None and row.task is not None and not delayed and step.effect == "pending"
 
 
 def unblocks(engine: Engine) -> pd.DataFrame:

@@ -1,0 +1,208 @@
+"""The cron explorer: type a cron text, and read what it means."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, tzinfo
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, available_timezones
+
+import ipywidgets
+from IPython.display import HTML
+
+from resonate_lab import _html
+from resonate_lab.cron import DIALECTS, CronError, CronExpression, crontab, lint
+from resonate_lab.errors import WindowError
+from resonate_lab.instants import EPOCH_END_MS, format_duration, format_instant, instant_ms
+from resonate_lab.widgets.base import ANSWER, Live, body, control, sentence, shown, text_of
+
+if TYPE_CHECKING:
+    from resonate_lab.instants import Instant
+
+__all__ = ["CronExplorer"]
+
+_TICKS = 7  # a week of a daily schedule
+
+
+class CronExplorer(Live):
+    """Type a cron text and see what it means: words, ticks, findings, the crontab reading.
+
+    Parameters
+    ----------
+    text : str
+        the expression to begin with; it may be wrong, the answer then says how
+    dialect : {"resonate", "resonate-0.9.8", "quartz"}
+        how to read it
+    zone : str, optional
+        a time zone such as ``"Europe/Berlin"``, in which the ticks stand beside UTC;
+        default: that of the machine on which the kernel runs
+    after : int, str, datetime or pandas.Timestamp, optional
+        instant; the ticks shown are strictly after it. Default: the moment of each change
+
+    Attributes
+    ----------
+    text, dialect, zone : ipywidgets.Text, ipywidgets.Dropdown, ipywidgets.Combobox
+        the controls; set their ``value`` to ask from code
+    answer : ipywidgets.HTML
+        the answer
+
+    Raises
+    ------
+    ValueError
+        the dialect is unknown
+    WindowError
+        `after` lies outside 1970-2100
+    InstantError, TypeError
+        `after` is no instant, or `text` or `zone` no text
+
+    Examples
+    --------
+    >>> explorer = CronExplorer("0 9 * * 1-5", zone="Europe/Berlin", after="2024-01-01")
+    >>> "Sunday to Thursday" in explorer.answer.value
+    True
+    >>> explorer.text.value = "0 9 * * MON-FRI"
+    >>> "Monday to Friday" in explorer.static().data
+    True
+    >>> explorer.close()
+    """
+
+    def __init__(
+        self,
+        text: str = "0 9 * * 1-5",
+        dialect: str = "resonate",
+        zone: str | None = None,
+        *,
+        after: Instant | None = None,
+    ) -> None:
+        if dialect not in DIALECTS:
+            raise ValueError(
+                f"dialect {dialect!r} is none of {', '.join(DIALECTS)}; write one of them"
+            )
+        self._after_ms = None if after is None else _supported(instant_ms(after, "after"))
+        super().__init__()
+        self.text = ipywidgets.Text(
+            text_of(text, "text", "0 9 * * MON-FRI"),
+            description="Cron text",
+            placeholder="0 9 * * MON-FRI",
+            layout=control("18em"),
+        )
+        self.dialect = ipywidgets.Dropdown(
+            value=dialect, options=DIALECTS, description="Dialect", layout=control("15em")
+        )
+        self.zone = ipywidgets.Combobox(
+            value="" if zone is None else text_of(zone, "zone", "Europe/Berlin"),
+            options=sorted(available_timezones()),
+            description="Time zone",
+            placeholder="that of the machine",
+            layout=control("16em"),
+        )
+        self.answer = ipywidgets.HTML(layout=ANSWER)
+        self._assemble((self.text, self.dialect, self.zone), (self.answer,))
+
+    def static(self) -> HTML:
+        """Return the question and its answer as they stand, as HTML that needs no kernel."""
+        asked = f"<code>{_html.escape(self.text.value)}</code> in dialect {self.dialect.value}"
+        return shown(f"<p>{asked}</p>{self._answer()}")
+
+    def _follow(self, _change: object = None) -> None:
+        self.answer.value = self._answer()
+
+    def _answer(self) -> str:
+        after = time.time_ns() // 1_000_000 if self._after_ms is None else self._after_ms
+        return _meaning(self.text.value, self.dialect.value, self.zone.value.strip(), after)
+
+
+def _supported(ms: int) -> int:
+    if not 0 <= ms < EPOCH_END_MS:
+        raise WindowError(f"after {format_instant(ms)} is outside 1970-2100; give an instant in it")
+    return ms
+
+
+def _meaning(text: str, dialect: str, zone: str, after_ms: int) -> str:
+    """Return what a text means, or why it is refused, as HTML."""
+    beside = crontab.verdict(text, CronExpression, after_ms, dialect=dialect)
+    try:
+        cron = CronExpression(text, dialect)
+    except CronError as error:
+        parts = [
+            f'<p role="status"><strong>Refused.</strong> {sentence(str(error))}</p>',
+            _marked(text, error.position, error.token),
+            _finding_table(lint.lint_refused(error, CronExpression, dialect)[1:]),
+        ]
+    else:
+        parts = [
+            f'<p role="status" style="font-size:115%">{_html.escape(cron.explain(), None)}</p>',
+            _tick_table(cron, zone, after_ms, with_crontab=beside.verdict == "different"),
+            _finding_table(cron.lint(after_ms)),
+        ]
+    return body(*parts, _crontab_words(beside))
+
+
+def _marked(text: str, position: int | None, token: str | None) -> str:
+    """Return the text with the token at fault underlined, and little of what is far from it."""
+    if position is None or not token:
+        return ""
+    end = position + len(token)
+    before, after = text[max(0, position - 40) : position], text[end : end + 40]
+    line = "text-decoration:underline wavy #D55E00 2px;text-underline-offset:4px;font-weight:700"
+    return (
+        '<pre style="font-size:115%;line-height:2;overflow-x:auto;background:none;color:inherit">'
+        f"{'…' if position > 40 else ''}{_html.escape(before)}"
+        f'<mark style="background:none;color:inherit;{line}">{_html.escape(token, 60)}</mark>'
+        f"{_html.escape(after)}{'…' if len(text) > end + 40 else ''}</pre>"
+    )
+
+
+def _tick_table(cron: CronExpression, zone: str, after_ms: int, *, with_crontab: bool) -> str:
+    ticks = cron.fires_ms(after_ms, _TICKS).tolist()
+    gaps = [format_duration(b - a) for a, b in zip([after_ms, *ticks], ticks, strict=False)]
+    columns = {"next ticks (UTC)": [_clock(tick, UTC) for tick in ticks]}
+    note = ""
+    try:
+        place = _place(zone)
+        columns[zone or "zone of the machine"] = [_clock(tick, place, " %Z") for tick in ticks]
+    except ValueError as error:
+        note = f"<p>{sentence(str(error))}</p>"
+    columns["gap"] = [f"in {gap}" for gap in gaps[:1]] + gaps[1:]
+    if with_crontab:
+        theirs = crontab.crontab_fires_ms(cron.text, after_ms, _TICKS)
+        columns["as a crontab (UTC)"] = [_clock(tick, UTC) for tick in theirs]
+    rows = list(zip_longest(*columns.values()))
+    return note + (_html.table(rows, list(columns)) if rows else "<p>No tick is left.</p>")
+
+
+def _place(zone: str) -> tzinfo | None:
+    """Return the zone of a name, None (the machine's) for none; raise ValueError."""
+    try:
+        return ZoneInfo(zone) if zone else None
+    except (KeyError, ValueError, OSError):
+        # A name that is a folder of the database, or no file name at all, ends in OSError.
+        raise ValueError(
+            f"time zone {zone[:40]!r} is none that is known; write one such as 'Europe/Berlin', or "
+            "nothing for the zone of the machine"
+        ) from None
+
+
+def _clock(ms: int, place: tzinfo | None, more: str = "") -> str:
+    # astimezone(None) asks the machine for its offset at that very instant.
+    return f"{datetime.fromtimestamp(ms // 1000, UTC).astimezone(place):%a %Y-%m-%d %H:%M:%S{more}}"
+
+
+def _finding_table(findings: Sequence[lint.Finding]) -> str:
+    rows = [(f.severity, f.message, f.suggestion) for f in findings]
+    return _html.table(rows, ("finding", "what", "write instead")) if rows else ""
+
+
+def _crontab_words(beside: crontab.Comparison) -> str:
+    """Return in a sentence or two what the text means in a crontab."""
+    if beside.verdict == "refused-both":
+        return ""
+    words = {"same": "it means the same", "refused-here": "it is accepted"}
+    said = words.get(beside.verdict, beside.reason)
+    parts = [f"<p><strong>In a crontab:</strong> {_html.escape(said, 600)}."]
+    if beside.translation is not None and beside.translation.texts:
+        texts = " and ".join(f"<code>{_html.escape(t)}</code>" for t in beside.translation.texts)
+        parts.append(f" Write {texts} here for what a crontab means.")
+    return "".join((*parts, "</p>"))

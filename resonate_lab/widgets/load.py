@@ -1,0 +1,241 @@
+"""The load of a fleet: drag a bound, and see which schedules would have to move."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import ipywidgets
+from IPython.display import HTML
+from matplotlib.figure import Figure
+
+from resonate_lab import _html, plots
+from resonate_lab.errors import ResonateLabError
+from resonate_lab.instants import duration_ms, format_duration
+from resonate_lab.whatif import Spread, load, read_fleet, spread
+from resonate_lab.widgets.base import (
+    ANSWER,
+    PICTURE,
+    ROWS,
+    WHOLE_LABEL,
+    Live,
+    body,
+    control,
+    figures,
+    picture_tag,
+    png,
+    problem,
+    scrolled,
+    sentence,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from resonate_lab.instants import Duration, Instant
+    from resonate_lab.whatif.fleet import Source
+    from resonate_lab.whatif.load import Frequency
+
+__all__ = ["FleetLoad"]
+
+_WITHIN = ("5min", "15min", "30min", "1h", "2h")
+_LOOK_EVERY = 0.1  # seconds between two looks at work under way
+
+
+class _Question(NamedTuple):
+    number: int
+    bound: int
+    within: str
+
+
+class _Superseded(Exception):  # noqa: N818  # no error: a later question took its place
+    """The work is not wanted any more."""
+
+
+class FleetLoad(Live):
+    """See the load of a fleet as a heat map, drag a bound, and see what would move.
+
+    In a notebook the search runs beside the kernel, which stays free; a bar shows how far it
+    is, and a control that moves meanwhile ends it for a new one. Without a running event loop
+    it is done at once.
+
+    Parameters
+    ----------
+    fleet : DataFrame, path or file object
+        anything that `read_fleet` takes
+    start, end : instant
+        the closed window in which the load is looked at
+    freq : str, timedelta or pandas offset
+        length of a bin, an hour or less; see `load`
+    bound : int, optional
+        most ticks a bin to begin with; default: three quarters of the peak
+    within : duration
+        most that a schedule may be moved
+
+    Attributes
+    ----------
+    bound, within : ipywidgets.IntSlider, ipywidgets.Dropdown
+        the controls
+    progress : ipywidgets.FloatProgress
+        how far the search is, 0 to 1
+    answer, picture : ipywidgets.HTML, ipywidgets.Image
+        the answer
+
+    Raises
+    ------
+    FleetError
+        the fleet cannot be read
+    InstantError, DurationError, TypeError
+        an argument is no instant or no duration
+    WindowError
+        see `load`
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> fleet = pd.DataFrame({"id": list("abcd"), "cron": ["0 9 * * *"] * 4})
+    >>> widget = FleetLoad(fleet, "2024-01-01", "2024-01-31", bound=1)
+    >>> "moving 3 of 4 schedules" in widget.answer.value.lower()
+    True
+    >>> widget.close()
+    """
+
+    _asked = 0
+    _share = 0.0
+    _work: asyncio.Task[None] | None = None
+
+    def __init__(
+        self,
+        fleet: Source,
+        start: Instant,
+        end: Instant,
+        *,
+        freq: Frequency = "1min",
+        bound: int | None = None,
+        within: Duration = "30min",
+    ) -> None:
+        self._window = (start, end, freq)
+        self._fleet = read_fleet(fleet)
+        peak = max(int(load(self._fleet, *self._window).max()), 1)
+        most = format_duration(duration_ms(within, "within")).replace(" ", "")
+        super().__init__()
+        self.bound = ipywidgets.IntSlider(
+            value=max(1, peak * 3 // 4) if bound is None else bound,
+            min=1,
+            max=max(peak, bound or 1),
+            description="Most ticks a bin",
+            style=WHOLE_LABEL,
+            layout=control("24em"),
+        )
+        self.within = ipywidgets.Dropdown(
+            options=list(dict.fromkeys((*_WITHIN, most))),
+            value=most,
+            description="Moves up to",
+            style=WHOLE_LABEL,
+            layout=control("12em"),
+        )
+        self.progress = ipywidgets.FloatProgress(
+            min=0, max=1, description="Searching", layout={"width": "100%", "visibility": "hidden"}
+        )
+        self.answer = ipywidgets.HTML(layout=ANSWER)
+        self.picture = ipywidgets.Image(format="png", layout=PICTURE)
+        views = (self.progress, self.answer, scrolled(self.picture))
+        self._assemble((self.bound, self.within), views)
+
+    def static(self) -> HTML:
+        """Return the question and its answer as they stand, as HTML that needs no kernel."""
+        try:
+            found = self._search(self._question())
+        except ResonateLabError as error:
+            return shown(problem(error))
+        return shown(_words(found) + picture_tag(found.headline(), _picture(found)))
+
+    def close(self) -> None:
+        """Stop following the controls, end the search, and take the widget off the page."""
+        self._asked += 1
+        super().close()
+
+    def _question(self) -> _Question:
+        return _Question(self._asked, self.bound.value, self.within.value)
+
+    def _follow(self, _change: object = None) -> None:
+        self._asked += 1
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            self._show(*self._answered(self._question()))
+            return
+        if self._work is None or self._work.done():
+            self._work = loop.create_task(self._answer_beside(loop))
+
+    async def _answer_beside(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Answer the latest question in a thread; ask anew while there is a later one."""
+        while True:
+            question, self._share = self._question(), 0.0
+            work = loop.run_in_executor(None, self._answered, question)
+            while not (await asyncio.wait({work}, timeout=_LOOK_EVERY))[0]:
+                self.progress.value, self.progress.layout.visibility = self._share, "visible"
+            try:
+                answer = work.result()
+            except _Superseded:
+                if not self._undo:
+                    return  # closed
+                continue
+            self.progress.layout.visibility = "hidden"
+            self._show(*answer)
+            if question.number == self._asked:
+                return
+
+    def _answered(self, question: _Question) -> tuple[str, bytes]:
+        try:
+            found = self._search(question)
+        except ResonateLabError as error:
+            return problem(error), b""
+        return _words(found), _picture(found)
+
+    def _search(self, question: _Question) -> Spread:
+        def watched(rows: Iterable[int]) -> Iterator[int]:
+            whole = list(rows)
+            for done, row in enumerate(whole):
+                if question.number != self._asked:
+                    raise _Superseded
+                self._share = done / len(whole)
+                yield row
+
+        start, end, freq = self._window
+        return spread(
+            self._fleet, start, end, question.bound, question.within, freq, progress=watched
+        )
+
+    def _show(self, words: str, picture: bytes) -> None:
+        self.answer.value = words
+        self.picture.value = picture
+        self.picture.layout.display = None if picture else "none"
+
+
+def _words(found: Spread) -> str:
+    numbers = {
+        "ticks in the busiest bin now": int(found.before.max()),
+        "with the moves made": int(found.after.max()),
+        f"of {len(found.before.fleet):,} schedules move": len(found.moves),
+        "rows refused": len(found.refused),
+    }
+    names = [name.replace("_", " ") for name in found.moves.columns]
+    table = _html.table(
+        found.moves.head(ROWS).astype(object).to_numpy().tolist(),
+        names,
+        limit=ROWS,
+        caption="What moves",
+        total=len(found.moves),
+    )
+    status = f'<p role="status">{sentence(found.headline())}</p>'
+    return body(status, figures(numbers), table if len(found.moves) else "")
+
+
+def _picture(found: Spread) -> bytes:
+    """Return the heat map with the moves made, above the curves before and after."""
+    figure = Figure(figsize=(10, 7), dpi=100, layout="constrained")
+    upper, lower = figure.subplots(2, height_ratios=[3, 2])
+    plots.hour_by_day(found.after, show="peak", ax=upper)
+    found.plot(ax=lower)
+    return png(lower)

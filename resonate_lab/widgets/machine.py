@@ -1,0 +1,361 @@
+"""The time machine: an engine step by step, forwards and back."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import ipywidgets
+from IPython.display import HTML
+
+from resonate_lab import _html
+from resonate_lab.engine import Engine
+from resonate_lab.errors import ResonateLabError
+from resonate_lab.instants import format_duration, format_instant
+from resonate_lab.widgets.base import (
+    ANSWER,
+    ROWS,
+    WHOLE_LABEL,
+    Live,
+    body,
+    button,
+    control,
+    figures,
+    sentence,
+    shown,
+    side_by_side,
+)
+
+if TYPE_CHECKING:
+    from resonate_lab.protocol.records import Step
+
+__all__ = ["TimeMachine"]
+
+_PACES = (("1 step a second", 1000), ("3 steps a second", 333), ("10 steps a second", 100))
+_MOST_STEPS = 1_000_000  # of one play; the page counts them
+_MOST_ROWS = 2_000_000  # in all moments that can be gone back to; a row is a pointer in each
+
+
+class _Moment(NamedTuple):
+    """An engine at an instant, and how many steps it had taken."""
+
+    engine: Engine
+    steps: int
+
+    @classmethod
+    def of(cls, engine: Engine) -> _Moment:
+        return cls(engine, engine.state.steps)
+
+    @property
+    def rows(self) -> int:
+        state = self.engine.state
+        return len(state.promises) + len(state.schedules) + len(state.trace)
+
+
+class TimeMachine(Live):
+    """Walk through an engine's time, forwards and back, and see what each step does.
+
+    *Step* takes one step; *Next instant* lets time pass to the next instant at which
+    something is due, and takes all that is due then; *Back* undoes the last of these. The
+    player takes step after step; its clock runs in the page, so the kernel is free between
+    two steps.
+
+    Parameters
+    ----------
+    engine : Engine
+        where to begin; it stays as it is, the machine walks a copy
+
+    Attributes
+    ----------
+    engine : Engine
+        the one on show. After changing it by a request, call `show`.
+    forward, onward, back : ipywidgets.Button
+        one step; the next instant; back
+    play, pace : ipywidgets.Play, ipywidgets.Dropdown
+        the player: it steps whenever its ``value`` grows
+    answer : ipywidgets.HTML
+        what happened last, and what is stored
+
+    Raises
+    ------
+    TypeError
+        `engine` is no Engine
+
+    Notes
+    -----
+    Each moment that can be gone back to is a fork of the engine. As many are kept as have
+    two million rows together; the oldest make room.
+
+    Examples
+    --------
+    >>> engine = Engine(now="2024-01-01")
+    >>> nightly = engine.schedules.create("nightly", cron="0 2 * * *", target="poll://any@default")
+    >>> machine = TimeMachine(engine)
+    >>> machine.forward.click()
+    >>> machine.engine.now, len(machine.engine.promises), len(engine.promises)
+    (Timestamp('2024-01-01 02:00:00+0000', tz='UTC'), 1, 0)
+    >>> machine.back.click()
+    >>> len(machine.engine.promises)
+    0
+    >>> machine.close()
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        if not isinstance(engine, Engine):
+            raise TypeError(
+                f"engine is {engine!r:.80} of type {type(engine).__name__}; give an Engine, such "
+                "as resonate_lab.Engine(now='2024-01-01')"
+            )
+        self._moments = deque([_Moment.of(engine.fork())])
+        self._said = ""
+        super().__init__()
+        self.forward = button("Step", "Take one step, at the instant at which it is due")
+        self.onward = button("Next instant", "Go to where something is due, and take all of it")
+        self.back = button("Back", "Undo the last step or jump")
+        self.play = ipywidgets.Play(
+            max=_MOST_STEPS,
+            interval=_PACES[0][1],
+            show_repeat=False,
+            description="Play",
+            tooltip="Play, pause",
+            layout={"flex": "0 0 auto", "width": "auto"},
+        )
+        self.pace = ipywidgets.Dropdown(
+            options=_PACES, description="Pace", style=WHOLE_LABEL, layout=control("12em")
+        )
+        self.pace.layout.max_width = "18em"
+        self.answer = ipywidgets.HTML(layout=ANSWER)
+        for pressed, act in (
+            (self.forward, self._step),
+            (self.onward, self._jump),
+            (self.back, self._return),
+            (self.play, self._played),
+            (self.pace, self._paced),
+        ):
+            self._heed(pressed, act)
+        controls = (self.back, self.forward, self.onward, self.play, self.pace)
+        self._assemble(controls, (self.answer,))
+
+    @property
+    def engine(self) -> Engine:
+        """The engine on show."""
+        return self._moments[-1].engine
+
+    def show(self) -> None:
+        """Draw anew, after the engine on show was changed by a request."""
+        self.answer.value = self._answer()
+
+    def static(self) -> HTML:
+        """Return what is on show as HTML that needs no kernel."""
+        return shown(self._answer())
+
+    def _follow(self, _change: object = None) -> None:
+        self.show()
+
+    def _step(self, _button: object = None) -> None:
+        self._go(Engine.step)
+
+    def _jump(self, _button: object = None) -> None:
+        self._go(_take_instant)
+
+    def _return(self, _button: object = None) -> None:
+        self._said = ""
+        if len(self._moments) > 1:
+            self._moments.pop()
+        else:
+            self._said = "There is no moment before this one to go back to."
+        self.show()
+
+    def _played(self, change: Mapping[str, Any]) -> None:
+        if change["new"] > change["old"]:
+            self._step()
+
+    def _paced(self, change: Mapping[str, Any]) -> None:
+        self.play.interval = change["new"]
+
+    def _go(self, move: Callable[[Engine], object]) -> None:
+        """Move a fork; it becomes the engine on show, unless there is nothing to take."""
+        ahead, steps = self.engine.fork(), self.engine.state.steps
+        try:
+            move(ahead)
+        except ResonateLabError as error:
+            self._said = sentence(str(error))
+            self.play.playing = False
+        else:
+            self._said = ""
+            self._moments.append(_Moment(ahead, steps))
+            while len(self._moments) > 2 and sum(m.rows for m in self._moments) > _MOST_ROWS:
+                self._moments.popleft()
+        self.show()
+
+    def _answer(self) -> str:
+        now = self._moments[-1]
+        before = self._moments[-2].engine if len(self._moments) > 1 else now.engine
+        return _page(now, before, self._said)
+
+
+def _take_instant(engine: Engine) -> None:
+    engine.step()
+    # What the run of that instant has still to take.
+    engine.run_until(engine.now_ms)
+
+
+# --- what is on show ----------------------------------------------------------------------
+
+
+def _page(moment: _Moment, before: Engine, said: str) -> str:
+    engine = moment.engine
+    state, taken = engine.state, engine.state.steps - moment.steps
+    changed = _Changes(before, engine)
+    numbers = {
+        "schedules": len(state.schedules),
+        "promises": len(state.promises),
+        "tasks": len(state.tasks),
+        "messages in the outbox": len(state.executes) + len(state.unblocks),
+        "steps so far": state.steps,
+    }
+    clock = f"{format_instant(engine.now_ms)}"
+    note = f" <strong>{said}</strong>" if said else ""
+    return body(
+        f'<p role="status"><strong>{clock}</strong>, profile {_html.escape(engine.profile.name)}.'
+        f" {_next(engine)}{note}</p>",
+        figures(numbers),
+        _happened(engine, taken),
+        _promises(changed),
+        _tasks(changed),
+        side_by_side(_outbox(engine), _tags(changed)),
+        _schedules(changed),
+    )
+
+
+def _next(engine: Engine) -> str:
+    at = engine.peek_ms()
+    if at is None:
+        return "Nothing is due any more."
+    if at <= engine.now_ms:
+        return "The next step is due now."
+    return f"The next step is due {format_instant(at)}, in {format_duration(at - engine.now_ms)}."
+
+
+def _happened(engine: Engine, taken: int) -> str:
+    """Return the latest steps, newest first, those of the last move marked."""
+    latest = list(islice(reversed(engine.state.trace), ROWS))
+    rows = [
+        (
+            "new" if at < taken else "",
+            format_instant(step.at),
+            step.step,
+            step.subject,
+            _effect(step),
+        )
+        for at, step in enumerate(latest)
+    ]
+    names = ("", "at", "step", "of", "effect")
+    if not rows:
+        return "<p>Nothing has happened yet.</p>"
+    total = min(engine.state.steps, len(engine.state.trace))
+    return _html.table(rows, names, limit=ROWS, caption="What happened last", total=total)
+
+
+def _effect(step: Step) -> str:
+    n = step.ticks
+    if n is None:
+        return step.effect
+    counts = {"live": n.live, "expired": n.expired, "existed": n.existed}
+    told = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
+    return f"{step.effect}: {n.fired:,} tick{'s' if n.fired > 1 else ''} ({told})"
+
+
+class _Changes:
+    """What one engine has that an earlier one had not, or had in another form.
+
+    Rows never change, so one that is the same object is the same.
+    """
+
+    def __init__(self, before: Engine, after: Engine) -> None:
+        self.engine = after
+        self._before = before.state
+        self.promises = self._first(after.state.promises, before.state.promises)
+        self.schedules = self._first(after.state.schedules, before.state.schedules)
+
+    @staticmethod
+    def _first(now: Mapping[str, Any], was: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Return the rows to show with their marks: what changed, then the newest."""
+        newest = reversed(list(now.items()))
+        marked: list[tuple[str, Any]] = []
+        rest: list[tuple[str, Any]] = []
+        for key, row in newest:
+            if len(marked) >= ROWS:
+                break
+            old = was.get(key)
+            if old is row:
+                if len(rest) < ROWS:
+                    rest.append(("", row))
+            else:
+                marked.append(("changed" if old is not None else "new", row))
+        return (marked + rest)[:ROWS]
+
+
+def _schedules(changes: _Changes) -> str:
+    rows = [
+        (mark, row.id, row.cron, _instant(row.last_run_at), _instant(row.next_run_at))
+        for mark, row in changes.schedules
+    ]
+    names = ("", "id", "cron", "last run", "next run")
+    return _table("Schedules", rows, names, len(changes.engine.state.schedules))
+
+
+def _promises(changes: _Changes) -> str:
+    rows = [
+        (mark, row.id, row.state, *map(_instant, (row.created_at, row.timeout_at, row.settled_at)))
+        for mark, row in changes.promises
+    ]
+    names = ("", "id", "state", "created at", "timeout at", "settled at")
+    return _table("Promises", rows, names, len(changes.engine.state.promises))
+
+
+def _tasks(changes: _Changes) -> str:
+    rows = [
+        (mark, row.id, row.task.state, row.task.version, row.task.pid or "", _deadline(row.task))
+        for mark, row in changes.promises
+        if row.task is not None
+    ]
+    names = ("", "id", "state", "version", "holder", "deadline")
+    return _table("Tasks of these promises", rows, names, len(rows))
+
+
+def _deadline(task: Any) -> str:
+    if task.expires_at is not None:
+        return f"lease ends {format_instant(task.expires_at)}"
+    return "" if task.retry_at is None else f"sent again {format_instant(task.retry_at)}"
+
+
+def _outbox(engine: Engine) -> str:
+    executes, unblocks = engine.state.executes, engine.state.unblocks
+    latest: Iterable[tuple[str, str, str]] = (
+        *(("execute", id, row.address) for id, row in islice(reversed(executes.items()), ROWS)),
+        *(("unblock", id, address) for id, address in islice(reversed(unblocks), ROWS)),
+    )
+    names = ("message", "promise", "to")
+    return _table("Outbox", list(latest)[:ROWS], names, len(executes) + len(unblocks))
+
+
+def _tags(changes: _Changes) -> str:
+    if not changes.promises:
+        return ""
+    row = changes.promises[0][1]
+    tags = row.all_tags()
+    caption = f"Tags of {_html.plain(row.id, 60)}"
+    return _table(caption, list(tags.items())[:ROWS], ("tag", "value"), len(tags))
+
+
+def _table(caption: str, rows: list[tuple[Any, ...]], names: tuple[str, ...], total: int) -> str:
+    if not rows:
+        return f"<p><strong>{_html.escape(caption)}</strong>: none.</p>"
+    return _html.table(rows, names, limit=ROWS, caption=caption, total=total)
+
+
+def _instant(ms: int | None) -> str:
+    return "" if ms is None else format_instant(ms)
