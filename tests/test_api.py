@@ -21,6 +21,7 @@ MODULES = {
         "ResonateLabError",
         "WhatIf",
         "audit",
+        "clients",
         "collisions",
         "cron",
         "engine",
@@ -36,6 +37,7 @@ MODULES = {
         "what_if",
         "widgets",
     },
+    "resonate_lab.clients": {"engine_from_server"},
     "resonate_lab.cron": {"DIALECTS", "CronError", "CronExpression"},
     "resonate_lab.engine": {"Engine", "Outage", "Violation"},
     "resonate_lab.errors": {
@@ -47,6 +49,7 @@ MODULES = {
         "ProtocolError",
         "ResonateLabError",
         "SavedStateError",
+        "ServerError",
         "WindowError",
     },
     "resonate_lab.frames": {

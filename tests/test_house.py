@@ -73,6 +73,7 @@ FLOORS = {
     "whatif.catchup": 4,
     "whatif.fleet": 4,
     "whatif.sources": 4,
+    "whatif.live": 4,
     "whatif.audit": 4,
     "whatif.report": 4,
     "whatif.zones": 4,
@@ -87,6 +88,8 @@ FLOORS = {
     "plots.policies": 4,
     "plots.load": 4,
     "widgets": 5,
+    "clients": 5,
+    "clients.importer": 5,
     "cli": 6,
     "__main__": 6,
     "": 6,  # resonate_lab/__init__.py, the door: it shows what stands behind it
@@ -122,11 +125,13 @@ THIRD_PARTY = {
     "croniter": {"cron.crontab": "top"},
     "pyarrow": {"whatif": "lazy"},
     "tqdm": {"whatif": "top", "cli": "top"},
+    "httpx": {"whatif": "lazy"},
     "rich": {"cli": "top"},
     "click": {"cli": "top"},
 }
 
-HEAVY = {"numpy", "pandas", "matplotlib", "ipywidgets", "IPython", "croniter", "tqdm", "rich"}
+HEAVY = {"numpy", "pandas", "matplotlib", "ipywidgets", "IPython", "croniter", "tqdm"}
+HEAVY |= {"rich", "httpx"}
 
 
 @dataclass(frozen=True)
