@@ -57,6 +57,27 @@ def serve(monkeypatch) -> Iterator[Callable[..., Live]]:
         yield lambda answer: stack.enter_context(Live(answer).running())
 
 
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
+    """Run a command line in an empty folder; return its code, stdout and stderr."""
+    from resonate_lab import cli
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RESONATE_LAB_FILE", raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(*arguments):
+        code = 0
+        try:
+            cli.main(arguments)
+        except SystemExit as end:
+            code = end.code
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
+
+
 def _ours(path: Path) -> bool:
     hidden = any(part.startswith(".") and part not in {".ci", ".gitignore"} for part in path.parts)
     made = any(part in MADE_HERE or part.endswith(".egg-info") for part in path.parts)

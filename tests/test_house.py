@@ -91,6 +91,14 @@ FLOORS = {
     "clients": 5,
     "clients.importer": 5,
     "cli": 6,
+    "cli.program": 6,
+    "cli.options": 6,
+    "cli.show": 6,
+    "cli.cron": 6,
+    "cli.fleets": 6,
+    "cli.engines": 6,
+    "cli.records": 6,
+    "cli.demo": 6,
     "__main__": 6,
     "": 6,  # resonate_lab/__init__.py, the door: it shows what stands behind it
 }
@@ -112,6 +120,7 @@ SOLE_IMPORTERS = {"_fastcron": {"cron.expression"}}
 THIRD_PARTY = {
     "numpy": {"cron.expression": "top", "frames": "top", "whatif": "top", "plots": "top"},
     "pandas": {
+        "cli": "lazy",
         "instants": "lazy",
         "cron.expression": "lazy",
         "frames": "top",

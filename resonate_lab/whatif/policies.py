@@ -23,6 +23,7 @@ from resonate_lab.frames import TEXT
 from resonate_lab.instants import EPOCH_END_MS, duration_ms, timestamp
 from resonate_lab.whatif.catchup import Bools, Ints, Rows, missed_ticks
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
+from resonate_lab.whatif.live import is_url
 from resonate_lab.whatif.outage import outage_window
 from resonate_lab.whatif.systems import SYSTEMS, VARIANTS, Policy, PolicyError
 
@@ -173,7 +174,7 @@ def _fleet(given: Source | CronExpression) -> pd.DataFrame:
     if isinstance(given, CronExpression):
         alone = {"id": ["schedule"], "cron": [given.text], "dialect": [given.dialect]}
         return read_fleet(pd.DataFrame(alone))
-    if isinstance(given, str):
+    if isinstance(given, str) and not is_url(given):
         try:
             return _fleet(CronExpression(given))
         except CronError:
