@@ -94,6 +94,15 @@ class TestDemo:
         )  # fmt: skip
         assert r"n\xe4chtlich" in done.stdout
 
+    def test_as_json_it_is_the_counts_and_the_files(self, run, tmp_path):
+        (tmp_path / "f.csv").write_text("id,cron\na,0 9 * * 1-5\nb,@daily\n")
+        code, out, _ = run("demo", "f.csv", "--json")
+        found = json.loads(out)
+        assert code == 0
+        assert (found["audit"]["different"], found["audit"]["same"]) == (1, 1)
+        assert found["outage"]["schedules"] == 2
+        assert {Path(name).name for name in found["written"]} == FILES
+
     def test_the_files_can_be_read_back(self, run, tmp_path):
         run("demo", str(EXAMPLE))
         audited = pd.read_csv(tmp_path / "demo-output" / "audit.csv")

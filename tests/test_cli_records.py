@@ -287,11 +287,13 @@ class TestTree:
     def test_an_unknown_id_prints_itself(self, run, file):
         assert run("tree", "nope") == (0, "nope\n", "")
 
-    def test_escapes_in_ids_are_made_visible(self, ask, run):
-        ask("promises", "create", "\x1b[31m\u202e", "--timeout", "1h")
-        out = run("tree", "\x1b[31m\u202e")[1]
-        assert out == "\\x1b[31m\\u202e 🟡\n"
-        assert "\x1b" not in run("promises", "search")[1]
+    def test_escapes_in_ids_are_made_visible(self, run, file):
+        id = "\x1b[31m\u202e"
+        made = run("promises", "create", id, "--timeout", "1h")[1]
+        assert run("tree", id) == (0, "\\x1b[31m\\u202e 🟡\n", "")
+        for shown in (made, run("promises", "search")[1]):
+            assert not set(id[:1] + id[-1:]) & set(shown)
+            assert id in json.loads(shown).get("promise", {"id": id})["id"]
 
 
 class TestEngine:
@@ -386,7 +388,7 @@ class TestEngine:
             (("engine", "show", "bad.json"), 1, "bad.json"),
             (("engine", "show", "."), 2, "directory"),
             (("engine", "new", "e2.json", "--profile", "sql"), 2, "sql"),
-            (("engine", "new", "no/e.json"), 1, "no/"),
+            (("engine", "new", "no/e.json"), 1, "folder 'no'"),
             (("schedules", "get", "a"), 2, "RESONATE_LAB_FILE"),
             (("schedules", "get", "a", "--file", "bad.json"), 1, "bad.json"),
             (("schedules", "get"), 2, "ID"),

@@ -72,6 +72,15 @@ class TestPages:
             list(LiveServer(server.url).records(word))
         assert {kind.partition(".")[2] for kind in server.kinds} == {"search"}
 
+    @pytest.mark.parametrize("word", ["schedule", "schedule.create", "debug.reset", ""])
+    def test_whatever_is_asked_for_the_kind_is_a_search(self, serve, word):
+        server = serve(lambda e: refusal(e, 400, "unknown"))
+        with pytest.raises(ServerError, match="400"):
+            list(LiveServer(server.url).records(word))
+        assert server.kinds == [f"{word}.search"]
+        public = {name for name in dir(LiveServer) if not name.startswith("_")}
+        assert public == {"records"}
+
     def test_a_trailing_slash_and_a_path_are_kept_to(self, serve):
         server = serve(engine_answers(fleet_engine(1)))
         assert len(rl.read_fleet(server.url + "/")) == 1

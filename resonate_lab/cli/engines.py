@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["engine"]
 
 _FILE = click.argument("file", type=click.Path(dir_okay=False))
-_PROFILE = click.Choice(["standard", "server", "reference", "spec"])
 _FORCE = click.option("--force", is_flag=True, help="Replace a file that is there.")
 
 
@@ -46,7 +45,7 @@ def engine() -> None:
 
 @engine.command(epilog=options.examples("resonate-lab engine new engine.json --now 2026-12-01"))
 @_FILE
-@click.option("--profile", default="standard", show_default=True, type=_PROFILE)
+@click.option("--profile", default="standard", show_default=True, type=options.PROFILE)
 @click.option("--now", metavar="INSTANT", help="Where its clock starts. Default: now.")
 @_FORCE
 @options.as_json
@@ -67,7 +66,7 @@ def new(file: str, profile: str, now: str | None, force: bool, as_json: bool) ->
 @click.argument("url")
 @_FILE
 @click.option("--promises", is_flag=True, help="Take over promises and tasks, too.")
-@click.option("--profile", default="server", show_default=True, type=_PROFILE)
+@click.option("--profile", default="server", show_default=True, type=options.PROFILE)
 @click.option("--now", metavar="INSTANT", help="Where its clock starts. Default: now.")
 @click.option(
     "--token", envvar="RESONATE_TOKEN", show_envvar=True,
@@ -152,6 +151,9 @@ def _present() -> pd.Timestamp:
 def _keep(file: str, force: bool) -> None:
     if not force and os.path.lexists(file):
         raise click.UsageError(f"{file!r} is there already: name another file, or add --force")
+    folder = os.path.dirname(file)
+    if folder and not os.path.isdir(folder):
+        raise click.ClickException(f"there is no folder {folder!r} to write into: make it first")
 
 
 def _show(made: rl.Engine, as_json: bool) -> None:

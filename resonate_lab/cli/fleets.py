@@ -98,7 +98,7 @@ def print_audit(name: str, audited: pd.DataFrame) -> None:
 @_DOWN
 @click.option(
     "--profile", default="standard", show_default=True,
-    type=click.Choice(["standard", "spec"]), help="The rules of catch-up.",
+    type=options.PROFILE, help="The rules of catch-up.",
 )  # fmt: skip
 @click.option(
     "--promise-timeout", default="1h", show_default=True, help="Of schedules that name none."

@@ -22,6 +22,7 @@ __all__ = [
     "FILE_VARIABLE",
     "JSON_OBJECT",
     "PERIOD",
+    "PROFILE",
     "WIRE_DURATION",
     "ZONE",
     "Given",
@@ -40,6 +41,9 @@ FILE_VARIABLE = "RESONATE_LAB_FILE"
 
 #: The dialects of `CronExpression`; spelled here, since asking it would load numpy for --help.
 DIALECT = click.Choice(["resonate", "resonate-0.9.8", "quartz"])
+
+#: The profiles of `Engine`.
+PROFILE = click.Choice(["standard", "server", "reference", "spec"])
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 

@@ -45,7 +45,9 @@ def _limit(default: int) -> Callable[[F], F]:
 
 def _asks(function: F) -> F:
     """Add ``--file`` and ``--json``; the latter changes nothing, since the answer is JSON."""
-    flag = click.option("--json", is_flag=True, expose_value=False, help="As always here.")
+    flag = click.option(
+        "--json", is_flag=True, expose_value=False, help="Print JSON, as this does anyway."
+    )
     return options.takes_file(flag(function))
 
 

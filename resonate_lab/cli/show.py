@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 _GAP = 3  # blanks between two columns
+_SLIVER = 8  # columns that a text wants beside numbers
 _SENTENCE = 24  # columns that a text wants before its neighbours are kept whole
 _PIPE_WIDTH = 10_000  # columns; a table takes no more than it needs
 
@@ -109,13 +110,16 @@ def _whole(
     """Return which columns are not to be broken into lines.
 
     Numbers are read as one word. So are expressions and instants, which people copy: the
-    narrowest first, as long as the other columns keep room for their sentences.
+    narrowest first, as long as the other columns keep room for their sentences. Where even the
+    numbers have no room everything is broken, for what is cut off is lost.
     """
     sizes = [
         max(map(len, (head, *cells))) + _GAP for head, cells in zip(heads, columns, strict=True)
     ]
     room = width - sum(size for size, number in zip(sizes, numbers, strict=True) if number)
     whole = list(numbers)
+    if room < _SLIVER * (len(sizes) - sum(numbers)):
+        return [False] * len(sizes)
     texts = sorted((size, at) for at, size in enumerate(sizes) if not numbers[at])
     for done, (size, at) in enumerate(texts, 1):
         whole[at] = room - size >= _SENTENCE * (len(texts) - done)
