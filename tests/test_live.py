@@ -226,6 +226,7 @@ class TestBadServers:
             (lambda e: (200, b'{"head": {"status": "200"}, "data": {}}'), "kind, head and data"),
             (lambda e: page({**e, "kind": "promise.search"}, schedules=[]), "another request"),
             (lambda e: page({**e, "head": {"corrId": "x"}}, schedules=[]), "another request"),
+            (lambda e: (200, refusal(e, 10**4000, "no")[1]), "kind, head and data"),
             (lambda e: refusal(e, 200, "fine"), "with str"),
             (lambda e: page(e), "no list of schedules"),
             (lambda e: page(e, schedules={}), "no list of schedules"),

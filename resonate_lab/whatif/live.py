@@ -228,7 +228,8 @@ class LiveServer:
             fault = f"it begins {plain(self._safe(start))!r}, which is no JSON"
         if isinstance(envelope, dict) and "data" in envelope:
             head = envelope.get("head")
-            if isinstance(head, dict) and isinstance(head.get("status"), int):
+            status = head.get("status") if isinstance(head, dict) else None
+            if isinstance(status, int) and 100 <= status < 1000:
                 return envelope
         if answer.status >= 300:
             raise ServerError(self._refusal("the request", answer.status, ""))
