@@ -14,6 +14,7 @@ __all__ = [
     "ProtocolError",
     "ResonateLabError",
     "SavedStateError",
+    "ServerError",
     "WindowError",
 ]
 
@@ -48,6 +49,10 @@ class FrameError(ResonateLabError, ValueError):
 
 class SavedStateError(ResonateLabError, ValueError):
     """A file holds no engine that can be taken up: foreign, damaged, of another version."""
+
+
+class ServerError(ResonateLabError):
+    """A live server cannot be read: out of reach, refusing, or not answering by the protocol."""
 
 
 class ProtocolError(ResonateLabError):

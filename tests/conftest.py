@@ -3,10 +3,13 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from live_server import Live
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -40,6 +43,39 @@ def project_files() -> list[Path]:
     else:  # an unpacked sdist or archive
         files = [path for path in ROOT.rglob("*") if _ours(path.relative_to(ROOT))]
     return sorted(path for path in files if path.is_file())
+
+
+@pytest.fixture
+def serve(monkeypatch) -> Iterator[Callable[..., Live]]:
+    """Start servers that answer by a function; no pauses, no token, no proxy of this machine."""
+    from resonate_lab.whatif import live
+
+    monkeypatch.setattr(live, "_PAUSES", (0.0, 0.0))
+    for name in ("RESONATE_TOKEN", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with ExitStack() as stack:
+        yield lambda answer: stack.enter_context(Live(answer).running())
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys) -> Callable[..., tuple[int, str, str]]:
+    """Run a command line in an empty folder; return its code, stdout and stderr."""
+    from resonate_lab import cli
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RESONATE_LAB_FILE", raising=False)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(*arguments):
+        code = 0
+        try:
+            cli.main(arguments)
+        except SystemExit as end:
+            code = end.code
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return call
 
 
 def _ours(path: Path) -> bool:

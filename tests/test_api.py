@@ -22,6 +22,7 @@ MODULES = {
         "ResonateLabError",
         "WhatIf",
         "audit",
+        "clients",
         "collisions",
         "cron",
         "engine",
@@ -38,6 +39,7 @@ MODULES = {
         "what_if",
         "widgets",
     },
+    "resonate_lab.clients": {"engine_from_server"},
     "resonate_lab.cron": {"DIALECTS", "CronError", "CronExpression"},
     "resonate_lab.engine": {"Engine", "Outage", "Violation"},
     "resonate_lab.errors": {
@@ -49,6 +51,7 @@ MODULES = {
         "ProtocolError",
         "ResonateLabError",
         "SavedStateError",
+        "ServerError",
         "WindowError",
     },
     "resonate_lab.frames": {

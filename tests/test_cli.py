@@ -1,35 +1,27 @@
 """The command line: what it prints and writes, and with which code it ends."""
 
+import contextlib
+import fcntl
+import json
 import os
+import pty
+import re
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
+import click
 import pandas as pd
 import pytest
 
-from resonate_lab import __version__, cli
+import resonate_lab as rl
+from resonate_lab import __version__
+from resonate_lab.cli import cli
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "public_fleet.csv"
 FILES = {"report.html", "timeline.png", "audit.csv", "outage.csv", "refused.csv"}
-
-
-@pytest.fixture
-def run(tmp_path, monkeypatch, capsys):
-    """Run a command in an empty folder; return its code, stdout and stderr."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-
-    def call(*arguments):
-        code = 0
-        try:
-            cli.main(arguments)
-        except SystemExit as end:
-            code = end.code
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return call
 
 
 class TestDemo:
@@ -40,7 +32,7 @@ class TestDemo:
         assert "552         137        20" in out
         assert "126,859 missed ticks" in " ".join(out.split())
         assert "*/10 7-19 * * MON-FRI" in out
-        assert "785/785" in err
+        assert err == ""
         for name in FILES:
             assert str(Path("demo-output") / name) in out
 
@@ -102,6 +94,15 @@ class TestDemo:
         )  # fmt: skip
         assert r"n\xe4chtlich" in done.stdout
 
+    def test_as_json_it_is_the_counts_and_the_files(self, run, tmp_path):
+        (tmp_path / "f.csv").write_text("id,cron\na,0 9 * * 1-5\nb,@daily\n")
+        code, out, _ = run("demo", "f.csv", "--json")
+        found = json.loads(out)
+        assert code == 0
+        assert (found["audit"]["different"], found["audit"]["same"]) == (1, 1)
+        assert found["outage"]["schedules"] == 2
+        assert {Path(name).name for name in found["written"]} == FILES
+
     def test_the_files_can_be_read_back(self, run, tmp_path):
         run("demo", str(EXAMPLE))
         audited = pd.read_csv(tmp_path / "demo-output" / "audit.csv")
@@ -152,11 +153,52 @@ class TestRefused:
         def interrupted(*_, **__):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(cli, "what_if", interrupted)
+        monkeypatch.setattr(rl, "what_if", interrupted)
         code, _, err = run("demo", "f.csv")
         assert code == 130
         assert "interrupted" in err
         assert (tmp_path / "demo-output" / "audit.csv").exists()
+
+
+def every_command(group=cli, words=()):
+    """Yield the words and the command of every command, groups included."""
+    yield words, group
+    if isinstance(group, click.Group):
+        for name, command in group.commands.items():
+            yield from every_command(command, (*words, name))
+
+
+COMMANDS = dict(every_command())
+LEAVES = {words for words, command in COMMANDS.items() if not isinstance(command, click.Group)}
+# What the real command line offers, and the flags that it has there.
+REAL = {
+    ("schedules", "get"): set(),
+    ("schedules", "create"): {
+        "--cron", "--promise-id", "--promise-timeout", "--promise-param", "--promise-tags"
+    },
+    ("schedules", "delete"): set(),
+    ("schedules", "search"): {"--tags", "--limit", "--cursor"},
+    ("promises", "get"): set(),
+    ("promises", "create"): {"--timeout", "--param", "--tags"},
+    ("promises", "resolve"): {"--value"},
+    ("promises", "reject"): {"--value"},
+    ("promises", "cancel"): {"--value"},
+    ("promises", "search"): {"--state", "--tags", "--limit", "--cursor"},
+    ("promises", "register-callback"): set(),
+    ("promises", "register-listener"): set(),
+    ("tasks", "get"): set(),
+    ("tasks", "create"): {"--pid", "--ttl", "--timeout", "--param", "--tags"},
+    ("tasks", "claim"): {"--pid", "--version", "--ttl"},
+    ("tasks", "fence"): {"--version", "--action"},
+    ("tasks", "heartbeat"): {"--pid", "--tasks"},
+    ("tasks", "suspend"): {"--version", "--actions"},
+    ("tasks", "complete"): {"--version", "--action"},
+    ("tasks", "release"): {"--version"},
+    ("tasks", "halt"): set(),
+    ("tasks", "continue"): set(),
+    ("tasks", "search"): {"--state", "--limit", "--cursor"},
+    ("tree",): set(),
+}  # fmt: skip
 
 
 class TestHelp:
@@ -169,3 +211,185 @@ class TestHelp:
         code, out, err = run()
         assert code in (0, 2)
         assert "demo" in out + err
+
+    @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+    @pytest.mark.parametrize("width", ["80", "200"])
+    def test_every_command_has_a_help_that_fits_and_an_example(
+        self, run, monkeypatch, words, width
+    ):
+        monkeypatch.setenv("COLUMNS", width)
+        code, out, err = run(*words, "--help")
+        assert (code, err) == (0, "")
+        assert out.startswith(f"Usage: {' '.join(('resonate-lab', *words))}")
+        assert "..." not in out.partition("Commands:")[2]  # no summary is cut off
+        prose = out.partition("Examples:")[0]
+        assert max(map(len, prose.splitlines())) <= int(width)
+        if words in LEAVES:
+            assert f"    {' '.join(('resonate-lab', *words))}" in out
+
+    def test_the_summaries_of_all_commands_are_whole_at_eighty_columns(self, run, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        _, out, _ = run("--help")
+        assert "..." not in out.partition("One expression")[2].partition("Examples")[0]
+        assert max(map(len, out.splitlines())) <= 80
+        assert "Exit codes: 0 done" in out
+
+    def test_json_is_everywhere(self):
+        for words in LEAVES:
+            assert any("--json" in param.opts for param in COMMANDS[words].params), words
+
+    @pytest.mark.parametrize("words", REAL, ids=" ".join)
+    def test_the_flags_of_the_real_command_line_are_here(self, words):
+        options = {opt for param in COMMANDS[words].params for opt in param.opts}
+        ours = {"--file", "--json"}
+        assert {opt for opt in options if opt.startswith("--")} - ours == REAL[words]
+
+    def test_help_loads_neither_numpy_nor_pandas(self):
+        code = (
+            "import sys; from resonate_lab.cli import main; main(['--help'])\n"
+            "print([name for name in ('numpy', 'pandas') if name in sys.modules])"
+        )
+        command = [sys.executable, "-P", "-c", code]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        assert done.stdout.splitlines()[-1] == "[]"
+
+
+class TestCompletion:
+    def complete(self, *words):
+        env = os.environ | {
+            "PYTHONSAFEPATH": "1",
+            "_RESONATE_LAB_COMPLETE": "bash_complete",
+            "COMP_WORDS": " ".join(("resonate-lab", *words)),
+            "COMP_CWORD": str(len(words)),
+        }
+        command = [sys.executable, "-m", "resonate_lab"]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+        return {line.partition(",")[2] for line in done.stdout.splitlines()}
+
+    def test_commands_options_choices_and_zones(self):
+        assert self.complete("l") == {"local-view", "load"}
+        assert self.complete("engine", "") >= {"new", "advance", "outage", "mirror", "show"}
+        assert self.complete("next", "--d") == {"--dialect"}
+        assert self.complete("next", "--dialect", "q") == {"quartz"}
+        assert "Europe/Berlin" in self.complete("next", "--zone", "Europe/")
+
+
+def in_terminal(*arguments, folder, **env):
+    """Run a command in a terminal of 80 columns; return its code and what it shows."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    without = ("COLUMNS", "NO_COLOR", "FORCE_COLOR")
+    bare = {name: text for name, text in os.environ.items() if name not in without}
+    command = [sys.executable, "-P", "-m", "resonate_lab", *arguments]
+    process = subprocess.Popen(
+        command, stdin=side, stdout=side, stderr=side, cwd=folder,
+        env=bare | {"TERM": "xterm-256color"} | env,
+    )  # fmt: skip
+    os.close(side)
+    shown = b""
+    with contextlib.suppress(OSError):  # how Linux says that the other side is closed
+        while chunk := os.read(main, 65536):
+            shown += chunk
+    os.close(main)
+    return process.wait(), shown.decode()
+
+
+class TestTerminal:
+    def test_a_table_takes_the_width_of_the_terminal_and_colours(self, tmp_path):
+        code, shown = in_terminal("explain", "0 9 * * 1-5", folder=tmp_path)
+        assert code == 0
+        assert "\x1b[33m" in shown  # a warning is yellow
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
+        assert max(map(len, lines)) <= 80
+
+    def test_no_color_is_kept(self, tmp_path):
+        code, shown = in_terminal("explain", "0 9 * * 1-5", folder=tmp_path, NO_COLOR="1")
+        assert code == 0
+        assert "\x1b[33m" not in shown
+
+    def test_progress_is_shown_there_and_taken_away(self, tmp_path):
+        (tmp_path / "f.csv").write_text("cron\n@daily\n@hourly\n")
+        code, shown = in_terminal("audit", "f.csv", folder=tmp_path)
+        assert code == 0
+        assert "2/2" in shown or "0/2" in shown
+
+    @pytest.mark.parametrize("command", [("next", "@daily"), ("explain", "@daily")])
+    def test_json_has_no_escapes_even_there(self, tmp_path, command):
+        _, shown = in_terminal(*command, "--json", folder=tmp_path)
+        assert "\x1b" not in shown
+        json.loads(shown)
+
+
+class TestPipes:
+    def test_a_row_is_a_line_whatever_its_length(self, tmp_path):
+        id = "x" * 300
+        (tmp_path / "f.csv").write_text(f"id,cron\n{id},0 9 * * 1-5\n")
+        env = {n: t for n, t in os.environ.items() if n != "COLUMNS"} | {"PYTHONSAFEPATH": "1"}
+        done = subprocess.run(
+            [sys.executable, "-m", "resonate_lab", "whatif", "f.csv",
+             "--down", "2026-12-01..2026-12-05"],
+            cwd=tmp_path, env=env, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        (line,) = [line for line in done.stdout.splitlines() if id in line]
+        assert "0 9 * * 1-5" in line
+
+    @pytest.mark.parametrize("n", ["1", "100000"])
+    @pytest.mark.parametrize("form", ["--json", "--dialect=resonate"])
+    def test_a_reader_that_goes_away_ends_it_quietly(self, n, form):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "resonate_lab", "next", "* * * * *", "-n", n, form],
+            stdout=writing, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+        os.close(writing)
+        assert (done.returncode, done.stderr) == (1, "")
+
+    def test_json_of_hostile_letters_is_json_in_any_encoding(self, tmp_path):
+        (tmp_path / "f.csv").write_text(
+            "id,cron\nnächtlich \x1b[31m \u202e 😀 \x7f,@daily\n", encoding="utf-8"
+        )
+        answers = []
+        for encoding in ("utf-8", "ascii", "latin-1"):
+            done = subprocess.run(
+                [sys.executable, "-P", "-m", "resonate_lab", "audit", "f.csv", "--json"],
+                cwd=tmp_path, env=os.environ | {"PYTHONIOENCODING": encoding},
+                capture_output=True, check=True,
+            )  # fmt: skip
+            shown = done.stdout.decode(encoding)
+            assert not set(shown) & {"\x1b", "\u202e", "\x7f", "\x9b"}
+            answers.append(json.loads(shown))
+        assert answers[0] == answers[1] == answers[2]
+        assert answers[0][0]["id"] == "nächtlich \x1b[31m \u202e 😀 \x7f"
+
+
+class TestHostileArguments:
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("\x1b[31m",),
+            ("next", "\x1b[31m"),
+            ("next", "@daily", "--\x1b[31m"),
+            ("next", "@daily", "--dialect", "\x1b[31m"),
+            ("next", "@daily", "--zone", "\x1b[31m"),
+            ("next", "@daily", "-n", "\x1b[31m"),
+            ("audit", "\x1b[31m"),
+            ("audit", "a\x00b"),
+            ("audit", "x" * 5000),
+            ("audit", "."),
+            ("engine", "show", "\x1b[31m"),
+            ("engine", "new", "none/\x1b[31m"),
+            ("engine", "new", "e.json", "--now", "\x1b[31m"),
+            ("whatif", "f.csv", "--down", "\x1b[31m..x"),
+            ("schedules", "get", "\x1b[31m"),
+            ("promises", "create", "p", "--timeout", "\x1b[31m", "--file", "e"),
+            ("promises", "create", "p", "--timeout", "1h", "--param", "{\x1b[31m", "--file", "e"),
+        ],
+    )
+    def test_each_ends_with_a_sentence_and_no_escape(self, run, arguments):
+        code, out, err = run(*arguments)
+        assert code in (1, 2)
+        assert out == ""
+        assert "\x1b" not in err
+        assert "Traceback" not in err
+        assert err.splitlines()[-1].startswith("Error: ")

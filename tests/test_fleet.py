@@ -235,9 +235,6 @@ class TestOtherSources:
         pytest.importorskip("pyarrow")
         refusal(io.BytesIO(b"PAR1 and nothing more"))
 
-    def test_a_live_server_is_refused_with_the_way_round(self):
-        assert "schedules search" in refusal("http://localhost:8001")
-
     def test_text_in_place_of_a_path(self):
         assert "StringIO" in refusal("cron\n@daily\n")
 

@@ -86,6 +86,7 @@ FLOORS = {
     "whatif.crontab_file": 4,
     "whatif.manifests": 4,
     "whatif.moved": 4,
+    "whatif.live": 4,
     "whatif.audit": 4,
     "whatif.answer": 4,
     "whatif.report": 4,
@@ -120,7 +121,17 @@ FLOORS = {
     "widgets.tags": 5,
     "widgets.load": 5,
     "widgets.timeline": 5,
+    "clients": 5,
+    "clients.importer": 5,
     "cli": 6,
+    "cli.program": 6,
+    "cli.options": 6,
+    "cli.show": 6,
+    "cli.cron": 6,
+    "cli.fleets": 6,
+    "cli.engines": 6,
+    "cli.records": 6,
+    "cli.demo": 6,
     "__main__": 6,
     "": 6,  # resonate_lab/__init__.py, the door: it shows what stands behind it
 }
@@ -142,6 +153,7 @@ SOLE_IMPORTERS = {"_fastcron": {"cron.expression"}}
 THIRD_PARTY = {
     "numpy": {"cron.expression": "top", "frames": "top", "whatif": "top", "plots": "top"},
     "pandas": {
+        "cli": "lazy",
         "instants": "lazy",
         "cron.expression": "lazy",
         "frames": "top",
@@ -158,13 +170,14 @@ THIRD_PARTY = {
     "dask": {"whatif.partitions": "lazy"},
     "distributed": {"whatif.partitions": "lazy"},
     "tqdm": {"whatif": "top", "cli": "top"},
+    "httpx": {"whatif": "lazy"},
     "rich": {"cli": "top"},
     "click": {"cli": "top"},
 }
 
 HEAVY = {
     *("numpy", "pandas", "matplotlib", "ipywidgets", "IPython", "croniter", "tqdm", "rich"),
-    *("dask", "distributed", "pyarrow"),
+    *("dask", "distributed", "pyarrow", "httpx"),
 }
 
 

@@ -21,7 +21,16 @@ import pandas as pd
 from resonate_lab.cron import CronError, CronExpression
 from resonate_lab.errors import DurationError, FleetError
 from resonate_lab.instants import EPOCH_END_MS, duration_ms
-from resonate_lab.whatif.sources import CRON_NAMES, MAX_BYTES, Source, Table, name_key, read_table
+from resonate_lab.whatif.live import LiveServer, is_url
+from resonate_lab.whatif.sources import (
+    CRON_NAMES,
+    MAX_BYTES,
+    Source,
+    Table,
+    name_key,
+    read_table,
+    table_of,
+)
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Duration
@@ -64,13 +73,18 @@ _SYSTEM_OF = {
 
 
 def read_fleet(
-    source: Source, *, format: str | None = None, encoding: str | None = None
+    source: Source,
+    *,
+    format: str | None = None,
+    encoding: str | None = None,
+    token: str | None = None,
+    timeout: Duration = "10s",
 ) -> pd.DataFrame:
-    """Return the schedules of a file or frame as a fleet frame.
+    """Return the schedules of a file, a frame or a live server as a fleet frame.
 
     Parameters
     ----------
-    source : path, file object or DataFrame
+    source : path, file object, DataFrame or address
         CSV (comma, semicolon or tab), a crontab, the JSON that ``resonate schedules
         search`` prints (several pages may follow one another), Kubernetes manifests with
         CronJobs (YAML, or the JSON of ``kubectl get cronjobs -o json``), the JSON of ``aws
@@ -80,12 +94,18 @@ def read_fleet(
         ``schedule_expression``, ``schedule_interval`` or ``timetable_summary``. A folder of
         Parquet files and a dask DataFrame are read as a whole here, up to five million rows;
         `load`, `audit`, `what_if` and `policies.compare` take them partition by partition.
+        The address of a live server, such as ``"http://localhost:8001"`` (needs httpx), is
+        asked for all of its schedules by ``schedule.search`` and for nothing else.
     format : {"csv", "crontab", "json", "parquet", "system-crontab", "yaml"}, optional
         default: by the file's name, else by its first bytes, else CSV. A crontab is a
         system's, with a user before the command, if it is ``etc/crontab``, lies in a folder
         ``cron.d``, or has the usual comment that names the columns.
     encoding : str, optional
         default: by the byte-order mark (UTF-8, UTF-16, UTF-32), else UTF-8
+    token : str, optional
+        for a live server; default: the environment variable ``RESONATE_TOKEN``
+    timeout : duration
+        longest that a page of a live server may take; three attempts are made
 
     Returns
     -------
@@ -115,6 +135,9 @@ def read_fleet(
         the source is empty, has no cron column, is not text in its encoding, is cut off,
         is larger than `MAX_BYTES`, or a cell other than the expression is at fault;
         nothing is returned then
+    ServerError
+        the live server cannot be reached, refuses, is too slow, or answers something else
+        than the protocol has
     OSError
         the file cannot be opened
 
@@ -132,6 +155,9 @@ def read_fleet(
     """
     from resonate_lab.whatif.partitions import needed  # it stands on this file
 
+    if is_url(source):
+        server = LiveServer(cast("str", source), token, timeout)
+        return _tidy(table_of(server.name, list(server.records("schedule"))))
     return _tidy(read_table(needed(source, "read_fleet"), format, encoding))
 
 

@@ -21,6 +21,7 @@ from resonate_lab.instants import EPOCH_END_MS, duration_ms, format_duration, ti
 from resonate_lab.whatif.answer import AnswerFrame, Table, counted, refused_table
 from resonate_lab.whatif.catchup import Ints, missed_ticks
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
+from resonate_lab.whatif.live import is_url
 from resonate_lab.whatif.partitions import Progress, partitions_of
 from resonate_lab.whatif.question import outage_window
 from resonate_lab.whatif.starts import Missed, eligible, start_times
@@ -231,7 +232,7 @@ def _fleet(given: Source | CronExpression) -> pd.DataFrame:
     if isinstance(given, CronExpression):
         alone = {"id": ["schedule"], "cron": [given.text], "dialect": [given.dialect]}
         return read_fleet(pd.DataFrame(alone))
-    if isinstance(given, str):
+    if isinstance(given, str) and not is_url(given):
         try:
             return _fleet(CronExpression(given))
         except CronError:

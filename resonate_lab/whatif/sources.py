@@ -21,7 +21,16 @@ import pandas as pd
 from resonate_lab.errors import FleetError
 from resonate_lab.whatif import crontab_file, manifests
 
-__all__ = ["CRON_NAMES", "FORMATS", "MAX_BYTES", "Source", "Table", "name_key", "read_table"]
+__all__ = [
+    "CRON_NAMES",
+    "FORMATS",
+    "MAX_BYTES",
+    "Source",
+    "Table",
+    "name_key",
+    "read_table",
+    "table_of",
+]
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes] | pd.DataFrame
 
@@ -102,11 +111,6 @@ def _content(source: object) -> tuple[str, str | bytes]:
     """Return the source's path, "" for none, and all that it holds."""
     if isinstance(source, str | os.PathLike):
         path = os.fspath(cast("str | os.PathLike[str]", source))
-        if re.match(r"https?://", path, re.IGNORECASE):
-            raise FleetError(
-                f"{path!r} is a live server, and a fleet is read from a file or frame: run "
-                "'resonate schedules search --limit 1000 > fleet.json' and read fleet.json"
-            )
         if "\n" in path:
             raise FleetError(
                 f"{path[:40]!r} holds a line break, so it is no path: wrap the text in io.StringIO"
@@ -246,6 +250,11 @@ def _from_json(name: str, text: str) -> Table:
             "missing: append the pages that 'resonate schedules search --cursor' prints for it"
         )
     records = [record for page in pages for record in manifests.records(name, page)]
+    return table_of(name, records)
+
+
+def table_of(name: str, records: Sequence[object]) -> Table:
+    """Return records, as the wire has them, as a table."""
     columns: dict[str, list[object]] = {}
     for number, record in enumerate(records, 1):
         if not isinstance(record, dict):

@@ -1,0 +1,129 @@
+"""The program: its commands in their order, and how each way of ending becomes a code.
+
+Exit codes: 0 done; 1 what was given cannot be used, or the engine says no (one sentence on
+stderr says why; none where the reader of the output went away); 2 the command line itself is
+wrong; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import click
+
+import resonate_lab as rl
+from resonate_lab._html import plain
+from resonate_lab.cli.cron import explain, local_view, next_, to_utc
+from resonate_lab.cli.demo import demo
+from resonate_lab.cli.engines import engine
+from resonate_lab.cli.fleets import audit, collisions, load, policies, spread, whatif
+from resonate_lab.cli.records import promises, schedules, tasks, tree
+
+__all__ = ["cli", "main"]
+
+#: The commands as `--help` shows them. Another one is an import above and a name here.
+_SECTIONS: Final[Mapping[str, Sequence[click.Command]]] = {
+    "One expression": (explain, next_, to_utc, local_view),
+    "A fleet (a file, '-' or the address of a live server)": (
+        audit,
+        whatif,
+        policies,
+        load,
+        collisions,
+        spread,
+    ),
+    "An engine in a file": (engine, schedules, promises, tasks, tree),
+    "To see it all": (demo,),
+}
+#: The real command line knows these groups by their singular, too.
+_ALIASES: Final = {"schedule": schedules, "promise": promises, "task": tasks}
+
+
+#: How click answers a group without a command: with its help. Before 8.2 it was no error.
+_NO_ARGUMENTS: Final = getattr(click.exceptions, "NoArgsIsHelpError", ())
+
+
+class _Program(click.Group):
+    """The group of all commands, shown by subject."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _ALIASES.get(cmd_name) or super().get_command(ctx, cmd_name)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)  # in the order of the sections
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        widest = max(map(len, self.commands))
+        for title, commands in _SECTIONS.items():
+            with formatter.section(title):
+                room = formatter.width - widest - 6
+                formatter.write_dl(
+                    [(f"{c.name or '':{widest}}", c.get_short_help_str(room)) for c in commands]
+                )
+
+
+@click.group(
+    cls=_Program,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=(
+        "\b\nExamples:\n"
+        "  resonate-lab explain '0 9 * * 1-5'\n"
+        "  resonate-lab audit /etc/crontab --json | jq '.[] | .proposed'\n"
+        "  resonate-lab whatif http://localhost:8001 --down 2026-12-01..2026-12-02\n"
+        "\b\n"
+        "COMMAND --help has examples of each.\n"
+        "Exit codes: 0 done, 1 unusable input or a refusal, 2 wrong command line,\n"
+        "130 interrupted."
+    ),
+)
+@click.version_option(rl.__version__, prog_name="resonate-lab")
+def cli() -> None:
+    """Explore Resonate schedules before and after they bite."""
+
+
+for _commands in _SECTIONS.values():
+    for _command in _commands:
+        cli.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command and exit with its code."""
+    # A terminal that cannot show a letter of somebody's id gets its number instead.
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        cli.main(arguments, prog_name="resonate-lab", standalone_mode=False)
+    except click.ClickException as error:
+        _show(error)
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted; what is written stays", err=True)
+        sys.exit(130)
+    except FileNotFoundError as error:
+        _fail(f"there is no file {plain(error.filename)!r}: name one")
+    except OSError as error:
+        named = f"{plain(error.filename)!r} cannot be used: " if error.filename else ""
+        _fail(f"{named}{plain(error.strerror or error, 1000)}")
+    # ValueError is how the library refuses an argument; each has a sentence of its own.
+    except (rl.ResonateLabError, ValueError) as error:
+        _fail(plain(error, 1000))
+
+
+def _fail(sentence: str) -> None:
+    click.echo(f"Error: {sentence}", err=True)
+    sys.exit(1)
+
+
+def _show(error: click.ClickException) -> None:
+    """Print what click says of a wrong command line, with its hostile letters made visible."""
+    if isinstance(error, _NO_ARGUMENTS):
+        error.show()
+        return
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        click.echo(error.ctx.get_usage(), err=True)
+        click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
+    click.echo(f"Error: {plain(error.format_message(), 1000)}", err=True)

@@ -1,0 +1,220 @@
+"""How answers are printed: tables for people, JSON for programs, and no escape of a stranger.
+
+On a terminal a table takes its width; in a pipe it takes what it needs, so that each row is
+a line for grep. Colours come only on a terminal, and never where NO_COLOR is set.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from resonate_lab._html import plain
+from resonate_lab.instants import format_duration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "brief",
+    "console",
+    "json_text",
+    "print_json",
+    "print_table",
+    "progress",
+    "rows_of",
+    "say",
+]
+
+_GAP = 3  # blanks between two columns
+_SLIVER = 8  # columns that a text wants beside numbers
+_SENTENCE = 24  # columns that a text wants before its neighbours are kept whole
+_PIPE_WIDTH = 10_000  # columns; a table takes no more than it needs
+
+
+def console() -> Console:
+    """Return the console of stdout; made anew, since stdout may be another by now."""
+    width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else _PIPE_WIDTH
+    return Console(highlight=False, width=width)
+
+
+def say(text: str = "", style: str = "", indent: int = 0) -> None:
+    """Print a sentence, wrapped at blanks."""
+    words = Text(plain(text, None), style=style)
+    console().print(Padding(words, (0, 0, 0, indent), expand=False) if indent else words)
+
+
+def print_table(
+    title: str,
+    frame: pd.DataFrame,
+    *,
+    limit: int | None = 10,
+    total: int | None = None,
+    empty: str = "",
+) -> None:
+    """Print the first rows of a frame, and how many more there are.
+
+    Parameters
+    ----------
+    title : str
+    frame : DataFrame
+        instants are shown in their zone, durations in words, missing cells blank
+    limit : int or None
+        rows to show; None shows all
+    total : int, optional
+        how many rows there are, where `frame` holds only the first of them
+    empty : str
+        what to say in place of a table without rows
+    """
+    shown = frame if limit is None else frame.head(limit)
+    out = console()
+    out.print()
+    out.print(Text(plain(title, None), style="bold"))
+    if not len(frame):
+        out.print(Text(empty or "none"))
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
+    heads = [str(name).replace("_", " ") for name in shown]
+    columns = [_texts(shown[name]) for name in shown]
+    numbers = [_is_number(shown[name]) for name in shown]
+    whole = _whole(heads, columns, numbers, out.width)
+    for head, number, kept in zip(heads, numbers, whole, strict=True):
+        side: Literal["left", "right"] = "right" if number else "left"
+        table.add_column(Text(head), justify=side, no_wrap=kept, overflow="fold")
+    for row in zip(*columns, strict=True):
+        table.add_row(*map(Text, row))
+    out.print(table)
+    more = (len(frame) if total is None else total) - len(shown)
+    if more > 0:
+        out.print(Text(f"and {more:,} more", style="italic"))
+
+
+def _is_number(column: pd.Series) -> bool:
+    return column.dtype.kind in "iufm" or str(column.dtype) == "Int64"
+
+
+def _whole(
+    heads: Sequence[str], columns: Sequence[Sequence[str]], numbers: Sequence[bool], width: int
+) -> list[bool]:
+    """Return which columns are not to be broken into lines.
+
+    Numbers are read as one word. So are expressions and instants, which people copy: the
+    narrowest first, as long as the other columns keep room for their sentences. Where even the
+    numbers have no room everything is broken, for what is cut off is lost.
+    """
+    sizes = [
+        max(map(len, (head, *cells))) + _GAP for head, cells in zip(heads, columns, strict=True)
+    ]
+    room = width - sum(size for size, number in zip(sizes, numbers, strict=True) if number)
+    whole = list(numbers)
+    if room < _SLIVER * (len(sizes) - sum(numbers)):
+        return [False] * len(sizes)
+    texts = sorted((size, at) for at, size in enumerate(sizes) if not numbers[at])
+    for done, (size, at) in enumerate(texts, 1):
+        whole[at] = room - size >= _SENTENCE * (len(texts) - done)
+        room -= size
+    return whole
+
+
+def _texts(column: pd.Series) -> list[str]:
+    import pandas as pd
+
+    if column.dtype.kind == "M":
+        stamps = column.dropna()
+        exact = bool(len(stamps)) and bool((stamps.dt.second != 0).any())
+        form = "%Y-%m-%d %H:%M:%S" if exact else "%Y-%m-%d %H:%M"
+        return list(column.dt.strftime(form).fillna(""))
+    if column.dtype.kind == "m":
+        return ["" if pd.isna(d) else format_duration(d // pd.Timedelta(1, "ms")) for d in column]
+    return [_text(cell) for cell in column.tolist()]
+
+
+def _text(cell: object) -> str:
+    import pandas as pd
+
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    if isinstance(cell, float):
+        return "" if cell != cell else f"{cell:,.1f}"
+    if isinstance(cell, list):
+        return plain(", ".join(map(str, cell)), 300)
+    return "" if cell is None or cell is pd.NA else plain(cell, 300)
+
+
+# --- JSON ------------------------------------------------------------------------------------
+
+
+def json_text(value: object) -> str:
+    """Return JSON, keys in alphabetical order, that is safe to show in a terminal.
+
+    Letters are written as they are where the output can hold them; what cannot be seen is
+    escaped, which to a reader of JSON is the same.
+    """
+    letters = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=not letters, allow_nan=False)
+    return re.sub(r"[^\x00-\x7e]", _escaped, text)
+
+
+def _escaped(letter: re.Match[str]) -> str:
+    seen = plain(letter[0]) == letter[0]
+    return letter[0] if seen else json.dumps(letter[0])[1:-1].replace("\x7f", "\\u007f")
+
+
+def print_json(value: object) -> None:
+    """Print a value as JSON; a frame as a list of objects, see `rows_of`."""
+    click.echo(json_text(value))
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as JSON has them: one object a row.
+
+    Instants are ISO 8601 texts, in UTC where the column is; durations ms; missing cells null.
+    """
+    columns = {str(name): _values(frame[name]) for name in frame}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _values(column: pd.Series) -> list[Any]:
+    import pandas as pd
+
+    if column.dtype.kind == "M":
+        return [None if pd.isna(at) else at.isoformat().replace("+00:00", "Z") for at in column]
+    if column.dtype.kind == "m":
+        return [None if pd.isna(d) else d // pd.Timedelta(1, "ms") for d in column]
+    cells = column.tolist()
+    return [None if not isinstance(c, list | dict) and pd.isna(c) else c for c in cells]
+
+
+def progress(label: str) -> Callable[[Iterable[int]], Iterable[int]]:
+    """Return a wrapper that counts rows on stderr, if that is a terminal."""
+    from tqdm.auto import tqdm
+
+    def counted(rows: Iterable[int]) -> Iterable[int]:
+        bar: Iterable[int] = tqdm(
+            rows, desc=label, unit=" rows", mininterval=0.3, disable=None, leave=False
+        )
+        return bar
+
+    return counted
+
+
+def brief(frame: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """Return some columns of a frame, those without anything to say left out."""
+    return frame[[name for name in columns if not _silent(frame[name])]]
+
+
+def _silent(column: pd.Series) -> bool:
+    return bool(len(column)) and column.isin(["", 0]).all().item()

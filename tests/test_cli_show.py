@@ -1,0 +1,137 @@
+"""How answers are printed: nothing is lost at any width, and JSON is JSON."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resonate_lab.cli import show
+
+MOMENTS = pd.to_datetime(["2026-12-01 09:00", None], utc=True)
+
+
+def printed(capsys, monkeypatch, width, frame, **options):
+    monkeypatch.setenv("COLUMNS", str(width))
+    show.print_table("Title", frame, **options)
+    return capsys.readouterr().out
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.text()
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
+
+
+class TestTables:
+    @pytest.mark.parametrize("width", [20, 40, 60, 80, 120, 200])
+    def test_no_letter_is_cut_off_at_any_width(self, capsys, monkeypatch, width):
+        frame = pd.DataFrame(
+            {
+                "id": ["abcdefghijklmnopqrstuvwxyz" * 2],
+                "n": [1_234_567],
+                "reason": ["QRSTUVWXYZ " * 6],
+                "lag": pd.to_timedelta([43_200_000 + 300_000], unit="ms"),
+            }
+        )
+        out = printed(capsys, monkeypatch, width, frame)
+        assert max(map(len, out.splitlines())) <= width
+        body = out.partition("─")[2]
+        for letter in "abcdefghijklmnopqrstuvwxyz":
+            # "min" and "h" of the duration have letters of the alphabet, too.
+            assert body.count(letter) == 2 + "12 h 5 min".count(letter), letter
+        assert all(body.count(letter) == 6 for letter in "QRSTUVWXYZ")
+        assert sorted(re.sub(r"[^0-9]", "", body)) == sorted("1234567" + "125")
+
+    @pytest.mark.parametrize("width", [60, 80, 200])
+    def test_numbers_stay_whole_where_there_is_room(self, capsys, monkeypatch, width):
+        frame = pd.DataFrame({"id": ["x" * 300], "missed": [1_234_567], "sent": [89_012]})
+        out = printed(capsys, monkeypatch, width, frame)
+        assert "1,234,567" in out
+        assert "89,012" in out
+
+    def test_an_expression_stays_whole_at_eighty_columns(self, capsys, monkeypatch):
+        frame = pd.DataFrame(
+            {"cron": ["*/10 7-19 * * MON-FRI"], "means": ["word " * 40], "does": ["word " * 40]}
+        )
+        assert "*/10 7-19 * * MON-FRI" in printed(capsys, monkeypatch, 80, frame)
+
+    def test_missing_cells_are_blank_and_lists_are_joined(self, capsys, monkeypatch):
+        frame = pd.DataFrame(
+            {
+                "at": MOMENTS,
+                "lag": pd.to_timedelta([60_000, None], unit="ms"),
+                "n": pd.array([1, None], dtype="Int64"),
+                "x": [0.5, np.nan],
+                "ids": [["a", "b"], []],
+                "yes": [True, False],
+                "none": [None, "z"],
+            }
+        )
+        first, second = printed(capsys, monkeypatch, 120, frame).splitlines()[-2:]
+        assert first.split() == ["2026-12-01", "09:00", "1", "min", "1", "0.5", "a,", "b", "yes"]
+        assert second.split() == ["no", "z"]
+
+    def test_what_is_left_out_is_counted(self, capsys, monkeypatch):
+        frame = pd.DataFrame({"n": range(30)})
+        assert "and 20 more" in printed(capsys, monkeypatch, 80, frame)
+        assert "and 95 more" in printed(capsys, monkeypatch, 80, frame, limit=5, total=100)
+        assert "more" not in printed(capsys, monkeypatch, 80, frame, limit=None)
+
+    def test_an_empty_frame_says_so(self, capsys, monkeypatch):
+        frame = pd.DataFrame({"n": []})
+        assert "nothing here" in printed(capsys, monkeypatch, 80, frame, empty="nothing here")
+
+    def test_markup_and_escapes_are_text(self, capsys, monkeypatch):
+        frame = pd.DataFrame({"id": ["[bold]x[/bold]", "\x1b[31m\u202e", ":smile:"]})
+        out = printed(capsys, monkeypatch, 80, frame)
+        assert "[bold]x[/bold]" in out
+        assert ":smile:" in out
+        assert "\\x1b[31m\\u202e" in out
+        assert "\x1b" not in out
+
+
+class TestJson:
+    @given(VALUES)
+    def test_any_value_comes_back_and_holds_nothing_unseen(self, value):
+        text = show.json_text(value)
+        assert json.loads(text) == value
+        assert text.replace("\n", "").isprintable()
+
+    def test_not_a_number_is_refused_rather_than_written(self):
+        with pytest.raises(ValueError, match="JSON"):
+            show.json_text(float("nan"))
+
+    def test_rows_of_a_frame(self):
+        frame = pd.DataFrame(
+            {
+                "at": MOMENTS,
+                "local": MOMENTS.tz_convert("Europe/Berlin"),
+                "lag": pd.to_timedelta([1500, None], unit="ms"),
+                "n": pd.array([1, None], dtype="Int64"),
+                "kind": pd.Categorical(["a", None]),
+                "ids": [["a"], []],
+                "tags": [{"k": "v"}, None],
+            }
+        )
+        assert show.rows_of(frame) == [
+            {
+                "at": "2026-12-01T09:00:00Z",
+                "local": "2026-12-01T10:00:00+01:00",
+                "lag": 1500,
+                "n": 1,
+                "kind": "a",
+                "ids": ["a"],
+                "tags": {"k": "v"},
+            },
+            {
+                "at": None,
+                "local": None,
+                "lag": None,
+                "n": None,
+                "kind": None,
+                "ids": [],
+                "tags": None,
+            },
+        ]
