@@ -36,6 +36,7 @@ MODULES = {
         "what_if",
         "widgets",
     },
+    "resonate_lab.course": {"Verdict", "check", "exercises", "fingerprint"},
     "resonate_lab.cron": {"DIALECTS", "CronError", "CronExpression"},
     "resonate_lab.engine": {"Engine", "Outage", "Violation"},
     "resonate_lab.errors": {

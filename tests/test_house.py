@@ -67,6 +67,7 @@ FLOORS = {
     "engine.saved.columns": 2,
     "engine.tree": 2,
     "engine.engine": 2,
+    "course": 2,
     "frames": 3,
     "whatif": 4,
     "whatif.outage": 4,
