@@ -24,7 +24,6 @@ PIP := $(PY) -m pip --disable-pip-version-check -qq install
 SOURCES := _fastcron.pyx setup.py MANIFEST.in $(shell find resonate_lab -name '*.py' -o -name '*.pyi' -o -name '*.toml')
 
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-PAGES := $(NOTEBOOKS:notebooks/%.ipynb=build/notebooks/%.html)
 
 .PHONY: help demo test test-browser lab notebooks docs pictures bench lint sanitize fuzz clean
 .DEFAULT_GOAL := help
@@ -56,19 +55,21 @@ test-browser: $(VENV)/built $(VENV)/has-test $(VENV)/has-browser
 lab: $(VENV)/built $(VENV)/has-lab
 	$(PY) -m jupyterlab notebooks $(ARGS)
 
-notebooks: $(PAGES)
+notebooks: build/notebooks/done
 
-build/notebooks/%.html: notebooks/%.ipynb tools/notebooks.py examples/public_fleet.csv \
+# All of them if the package is a new one, else those that have changed.
+build/notebooks/done: $(NOTEBOOKS) tools/notebooks.py examples/public_fleet.csv \
     $(VENV)/built $(VENV)/has-docs
-	@echo 'Executing $<'
-	@$(PY) tools/notebooks.py build/notebooks '$<'
+	$(PY) tools/notebooks.py build/notebooks \
+	    $(filter %.ipynb,$(if $(filter-out %.ipynb,$?),$^,$?))
+	@touch '$@'
 
 # Built from a copy, in which the executed notebooks and new pictures stand beside the pages.
-docs: $(PAGES)
+docs: build/notebooks/done
 	@rm -rf build/site-source build/site
 	@mkdir -p build/site-source/course
 	@cp -R docs/. build/site-source
-	@cp $(PAGES:.html=.ipynb) build/site-source/course
+	@cp $(NOTEBOOKS:%=build/%) build/site-source/course
 	$(PY) tools/pictures.py build/site-source/pictures
 	$(PY) -m sphinx -W --keep-going -q -b html build/site-source build/site
 	$(PY) tools/check_site.py build/site

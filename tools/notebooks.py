@@ -5,7 +5,10 @@ elsewhere: the widgets, which would need both, give way to their static twins, a
 the tag ``hide`` show their output only.
 """
 
+import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 import nbformat
@@ -48,15 +51,22 @@ def page(notebook: nbformat.NotebookNode, name: str) -> str:
     return text
 
 
-def main(folder: str, *names: str) -> None:
-    """Execute notebooks and write them into a folder."""
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    for path in map(Path, names):
-        notebook = executed(path)
-        (target / path.name).write_text(nbformat.writes(notebook), encoding="utf-8")
-        html = page(notebook, path.stem)
-        (target / path.with_suffix(".html").name).write_text(html, encoding="utf-8")
+def write(folder: str, path: str) -> str:
+    """Execute one notebook, write it into a folder, and return its name."""
+    name = Path(path).stem
+    notebook = executed(Path(path))
+    target = Path(folder, name)
+    target.with_suffix(".ipynb").write_text(nbformat.writes(notebook), encoding="utf-8")
+    target.with_suffix(".html").write_text(page(notebook, name), encoding="utf-8")
+    return name
+
+
+def main(folder: str, *paths: str) -> None:
+    """Execute notebooks, as many at a time as there are processors."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+        for name in pool.map(write, repeat(folder), paths):
+            print("executed", name, flush=True)
 
 
 if __name__ == "__main__":
