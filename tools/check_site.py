@@ -62,9 +62,9 @@ def complaints(folder: Path) -> list[str]:
 def main(folder: str) -> None:
     """Print what is wrong, and end with status 1 if anything is."""
     found = complaints(Path(folder))
-    print(*found, sep="\n")
     pages = len(list(Path(folder).rglob("*.html")))
     if found:
+        print(*found, sep="\n")
         raise SystemExit(f"{len(found)} dead links or foreign loads in {pages} pages")
     print(f"{pages} pages, no dead link")
 
