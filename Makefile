@@ -5,6 +5,7 @@
 #   make demo     the main job on real schedules: tables, pictures, a report
 #   make test     every test that needs no browser
 #   make lab      the notebooks, in JupyterLab
+#   make docs     the site, with the notebooks executed
 #   make help     the other targets
 #
 # PYTHON=/path/to/python3 takes that interpreter, VENV=folder another folder than .venv,
@@ -20,9 +21,11 @@ unexport PYTHONPATH PYTHONHOME
 
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -qq install
-SOURCES := _fastcron.pyx setup.py MANIFEST.in $(shell find resonate_lab -name '*.py' -o -name '*.pyi')
+SOURCES := _fastcron.pyx setup.py MANIFEST.in $(shell find resonate_lab -name '*.py' -o -name '*.pyi' -o -name '*.toml')
 
-.PHONY: help demo test test-browser lab bench lint sanitize fuzz clean
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+
+.PHONY: help demo test test-browser lab notebooks docs pictures bench lint sanitize fuzz clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +33,9 @@ help:
 	@echo 'make test          every test that needs no browser'
 	@echo 'make test-browser  the notebook page and its widgets in headless Chromium'
 	@echo 'make lab           the notebooks, in JupyterLab'
+	@echo 'make notebooks     each executed, as a page that needs no kernel: build/notebooks/'
+	@echo 'make docs          the site, warnings as errors, links checked: build/site/index.html'
+	@echo 'make pictures      the pictures of the README drawn anew'
 	@echo 'make bench         the figures of the README, beside those of other evaluators'
 	@echo 'make lint          ruff, mypy, cython-lint, and the stub against the compiled core'
 	@echo 'make sanitize      the core under the address and undefined-behaviour sanitizers (gcc)'
@@ -48,6 +54,28 @@ test-browser: $(VENV)/built $(VENV)/has-test $(VENV)/has-browser
 
 lab: $(VENV)/built $(VENV)/has-lab
 	$(PY) -m jupyterlab notebooks $(ARGS)
+
+notebooks: build/notebooks/done
+
+# All of them if the package is a new one, else those that have changed.
+build/notebooks/done: $(NOTEBOOKS) tools/notebooks.py examples/public_fleet.csv \
+    $(VENV)/built $(VENV)/has-docs
+	$(PY) tools/notebooks.py build/notebooks \
+	    $(filter %.ipynb,$(if $(filter-out %.ipynb,$?),$^,$?))
+	@touch '$@'
+
+# Built from a copy, in which the executed notebooks and new pictures stand beside the pages.
+docs: build/notebooks/done
+	@rm -rf build/site-source build/site
+	@mkdir -p build/site-source/course
+	@cp -R docs/. build/site-source
+	@cp $(NOTEBOOKS:%=build/%) build/site-source/course
+	$(PY) tools/pictures.py build/site-source/pictures
+	$(PY) -m sphinx -W --keep-going -q -b html build/site-source build/site
+	$(PY) tools/check_site.py build/site
+
+pictures: $(VENV)/built
+	$(PY) tools/pictures.py docs/pictures
 
 bench: $(VENV)/built $(VENV)/has-bench
 	PYTHONSAFEPATH= $(PY) benchmarks/run.py $(ARGS)
@@ -102,7 +130,8 @@ $(VENV)/made-by:
 	'$(PY)' -m pip --version >/dev/null 2>&1 || '$(PY)' -m ensurepip --default-pip || exit 1; \
 	echo "$$python" >'$@'
 
-$(VENV)/has-build $(VENV)/has-test $(VENV)/has-browser $(VENV)/has-lab $(VENV)/has-bench $(VENV)/has-lint: \
+$(VENV)/has-build $(VENV)/has-test $(VENV)/has-browser $(VENV)/has-lab $(VENV)/has-docs \
+    $(VENV)/has-bench $(VENV)/has-lint: \
     $(VENV)/has-%: $(VENV)/made-by pyproject.toml
 	@echo 'Installing what $* needs'
 	@$(PY) tools/requirements.py $* >'$@.new' && $(PIP) -r '$@.new' && mv '$@.new' '$@'

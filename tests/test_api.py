@@ -40,6 +40,7 @@ MODULES = {
         "widgets",
     },
     "resonate_lab.clients": {"engine_from_server"},
+    "resonate_lab.course": {"Verdict", "check", "exercises", "fingerprint"},
     "resonate_lab.cron": {"DIALECTS", "CronError", "CronExpression"},
     "resonate_lab.engine": {"Engine", "Outage", "Violation"},
     "resonate_lab.errors": {

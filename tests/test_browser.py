@@ -268,6 +268,23 @@ class TestLooks:
             assert overflowing(page) == []
 
 
+# Notebook -> what its page says where nothing runs, its widgets' twins included.
+EXPORTED = {
+    "02_which_days_are_1_5": [
+        "At 09:00 UTC, Sunday to Thursday.",
+        "In a crontab:",
+        "1-5 is Monday, Tuesday, Wednesday, Thursday, Sunday",
+    ],
+    "03_what_happens_after_an_outage": [
+        "126,657 missed ticks, 9,638 execute messages at restart, 117,019 promises",
+        "350 of 472 schedules that missed a tick send nothing at all",
+        "Server down for 12 h, from 2024-01-05 20:00:00Z to 2024-01-06 08:00:00Z.",
+        "Rows refused",
+        "Of 126657 promises, 9638 reach a worker.",
+    ],
+}
+
+
 class TestNotebooks:
     def test_run_in_the_page_without_a_complaint(self, browser, lab, root, tmp_path):
         for path in sorted((root / "notebooks").glob("*.ipynb")):
@@ -276,10 +293,10 @@ class TestNotebooks:
                 wait_for_pictures(view.page)
                 view.page.screenshot(path=tmp_path / f"{path.stem}.png")
 
+    @pytest.mark.parametrize("name", EXPORTED)
     def test_exported_show_every_answer_without_kernel_script_and_network(
-        self, browser, lab, tmp_path
+        self, browser, lab, tmp_path, name
     ):
-        name = "01_what_happens_after_an_outage"
         export = [sys.executable, "-m", "nbconvert", "--to", "html", "--execute", f"{name}.ipynb"]
         where = ["--output-dir", str(tmp_path)]
         subprocess.run([*export, *where], cwd=lab.folder, env=reader(), check=True)
@@ -288,14 +305,6 @@ class TestNotebooks:
         page.goto((tmp_path / f"{name}.html").as_uri())
         page.screenshot(path=tmp_path / f"{name}.png", full_page=True)
         said = page.locator("body").inner_text()
-        for answer in (
-            "126,657 missed ticks, 9,638 execute messages at restart, 117,019 promises",
-            "350 of 472 schedules that missed a tick send nothing at all",
-            "Server down for 12 h, from 2024-01-05 20:00:00Z to 2024-01-06 08:00:00Z.",
-            "Rows refused",
-            "At 09:00 UTC, Sunday to Thursday.",
-            "Of 126657 promises, 9638 reach a worker.",
-        ):
-            assert answer in said
-        assert page.locator("img").count() == 2
+        assert [answer for answer in EXPORTED[name] if answer not in said] == []
+        assert page.locator("img").count() >= 1
         context.close()

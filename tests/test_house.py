@@ -68,6 +68,7 @@ FLOORS = {
     "engine.saved.columns": 2,
     "engine.tree": 2,
     "engine.engine": 2,
+    "course": 2,
     "frames": 3,
     "frames.records": 3,
     "frames.style": 3,

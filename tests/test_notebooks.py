@@ -5,12 +5,19 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+# File name -> what a reader may have: a crontab, a job that nothing befalls, none that is accepted.
+OTHER_FLEETS = {
+    "crontab": "*/5 * * * * poll\n0 9 * * 1-5 report\n0 0 * * 0 backup\n",
+    "rare,.csv": "id,cron,owner\nleap,0 0 29 2 *,me\n",
+    "refused,.csv": "id,cron\na,0 0 30 2 *\nb,61 * * * *\n",
+}
 MOST_LINES = 12
 MOST_LINES_OF_A_FUNCTION = 5
 SECONDS_A_CELL = 60  # a whole notebook is to take no more; a cell that hangs ends here
@@ -37,6 +44,31 @@ def tree(cell) -> ast.Module:
 
 def test_there_is_at_least_one():
     assert NOTEBOOKS
+
+
+class TestCourse:
+    def test_is_numbered_without_a_gap(self):
+        numbers = [int(path.name[:2]) for path in NOTEBOOKS]
+        assert numbers == list(range(1, len(NOTEBOOKS) + 1))
+
+    @pytest.mark.parametrize("form", OTHER_FLEETS)
+    def test_the_last_takes_a_file_of_the_readers_and_its_accounts_balance(
+        self, form, tmp_path, monkeypatch
+    ):
+        """Without a kernel: the cells one after the other, on other fleets than the example."""
+        path = tmp_path / form
+        path.write_text(OTHER_FLEETS[form], encoding="utf-8")
+        monkeypatch.chdir(FOLDER)
+        names: dict[str, object] = {}
+        for cell in nbformat.read(NOTEBOOKS[-1], as_version=4).cells:
+            if cell.cell_type == "code":
+                source = re.sub(
+                    r'^FILE = "[^"]*"', f"FILE = {str(path)!r}", cell.source, flags=re.M
+                )
+                exec(compile(source, cell.id, "exec"), names)
+        plt.close("all")
+        assert names["FILE"] == str(path)
+        assert len(names["fleet"]) == len(OTHER_FLEETS[form].splitlines()) - ("," in form)
 
 
 class TestForm:
@@ -85,6 +117,10 @@ class TestForm:
         assert all(place.startswith("../examples/") for place in places)
         assert all((FOLDER / place).is_file() for place in places)
 
+    def test_reads_no_clock(self, code):
+        source = "\n".join(cell.source for cell in code)
+        assert not re.search(r"\bnow\(\)|\btoday\(|\btime\(\)|\bdatetime\b", source)
+
     def test_words_stand_before_every_picture_and_every_widget(self, notebook):
         cells = notebook.cells
         bare = [
@@ -114,6 +150,7 @@ def executed(notebook):
         patch.delenv("MPLBACKEND", raising=False)
         client = NotebookClient(
             nbformat.from_dict(notebook),
+            extra_arguments=["--log-level=ERROR"],
             timeout=SECONDS_A_CELL,
             kernel_name="python3",
             resources={"metadata": {"path": str(FOLDER)}},
@@ -131,6 +168,11 @@ class TestExecution:
         assert all(cell.execution_count for cell in executed.cells if cell.cell_type == "code")
         streams = outputs(executed, "stream")
         assert [stream.text for stream in streams if stream.name == "stderr"] == []
+
+    def test_shows_nothing_that_hangs_on_the_day(self, executed):
+        """An expression shows itself with its next ticks from the present on."""
+        shown = outputs(executed, "execute_result")
+        assert [data for data in shown if "in your zone" in data.data.get("text/html", "")] == []
 
     def test_shows_a_picture(self, executed):
         assert any("image/png" in shown.data for shown in outputs(executed, "display_data"))

@@ -73,7 +73,8 @@ class TestWheel:
         names = zipfile.ZipFile(wheel).namelist()
         modules = {str(path.relative_to(root)) for path in (root / "resonate_lab").rglob("*.py")}
         assert {name for name in names if name.endswith(".py")} == modules
-        assert {"resonate_lab/py.typed", "resonate_lab/_fastcron.pyi"} <= set(names)
+        beside = {"py.typed", "_fastcron.pyi", "exercises.toml"}
+        assert {f"resonate_lab/{name}" for name in beside} <= set(names)
         (core,) = (name for name in names if name.endswith((".so", ".pyd")))
         assert core.startswith("resonate_lab/_fastcron.")
 
