@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from resonate_lab import cron, engine, frames, plots, widgets
+    from resonate_lab import clients, cron, engine, frames, plots, widgets
     from resonate_lab.cron import CronError, CronExpression
     from resonate_lab.engine import Engine
     from resonate_lab.errors import ProtocolError, ResonateLabError
@@ -41,7 +41,7 @@ _HOME = {
     "to_utc": "resonate_lab.whatif",
     "what_if": "resonate_lab.whatif",
 }
-_MODULES = ("cron", "engine", "frames", "plots", "widgets")
+_MODULES = ("clients", "cron", "engine", "frames", "plots", "widgets")
 
 __all__ = [
     "CronError",
@@ -51,6 +51,7 @@ __all__ = [
     "ResonateLabError",
     "WhatIf",
     "audit",
+    "clients",
     "collisions",
     "cron",
     "engine",

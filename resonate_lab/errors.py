@@ -15,6 +15,7 @@ __all__ = [
     "ResonateLabError",
     "SavedStateError",
     "WindowError",
+    "WorkerError",
 ]
 
 
@@ -48,6 +49,10 @@ class FrameError(ResonateLabError, ValueError):
 
 class SavedStateError(ResonateLabError, ValueError):
     """A file holds no engine that can be taken up: foreign, damaged, of another version."""
+
+
+class WorkerError(ResonateLabError):
+    """A worker spins at one instant, or holds a task and does not come to rest."""
 
 
 class ProtocolError(ResonateLabError):
