@@ -24,6 +24,7 @@ from rich.text import Text
 from resonate_lab import __version__, frames
 from resonate_lab._html import plain
 from resonate_lab.cron import CronError
+from resonate_lab.engine import Engine
 from resonate_lab.errors import ResonateLabError
 from resonate_lab.whatif import audit, read_fleet, what_if
 from resonate_lab.whatif.audit import audit_counts, misread
@@ -107,6 +108,43 @@ def demo(fleet: Path, out: str, down: str, up: str, promise_timeout: str, source
     console.print("written:")
     for name in ("report.html", "timeline.png", "audit.csv", "outage.csv", "refused.csv"):
         console.print(f"  {folder / name}", markup=False, soft_wrap=True)
+
+
+@cli.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=8001, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--profile", default="standard", show_default=True, help="Rules of the engine.")
+@click.option(
+    "--now", metavar="INSTANT",
+    help="Simulate time from here on; POST /control/advance moves it. Without it, real time.",
+)  # fmt: skip
+@click.option(
+    "--token", envvar="RESONATE_TOKEN", show_envvar=True,
+    help="What clients have to show; better in the environment than on a command line.",
+)  # fmt: skip
+@click.option("--always-200", is_flag=True, help="Leave the status to the envelope.")
+def serve(
+    host: str, port: int, profile: str, now: str | None, token: str | None, always_200: bool
+) -> None:
+    """Serve an empty engine over HTTP, for the official SDKs of any language.
+
+    Only this machine can connect, unless --host says otherwise.
+    """
+    # The server is an extra, and no other command needs it.
+    from resonate_lab.clients import server
+
+    if not (token or server.is_loopback(host)):
+        click.echo(f"{plain(host)} is open to others and there is no --token", err=True)
+    clock = None if now is not None else server.wall_clock
+    try:
+        engine = Engine(profile, now=now if clock is None else clock())
+    except ValueError as error:
+        raise click.UsageError(plain(error, 1000)) from error
+    kind = "simulated time" if clock is None else "real time"
+    server.serve(
+        engine, host, port, token=token, clock=clock, always_200=always_200,
+        when_up=lambda url: click.echo(f"{url} ({plain(profile)}, {kind}); Ctrl-C ends it"),
+    )  # fmt: skip
 
 
 def _progress(label: str) -> Callable[[Iterable[int]], Iterable[int]]:

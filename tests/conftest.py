@@ -24,7 +24,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 # The official SDK needs Python 3.12, so what is about it cannot even be collected before that.
 # `pytest_report_header` says so at the top of every such run.
 HAS_SDK = sys.version_info >= (3, 12)
-collect_ignore = [] if HAS_SDK else ["test_sdk.py"]
+collect_ignore = [] if HAS_SDK else ["test_sdk.py", "test_sdk_http.py"]
 
 
 def pytest_report_header() -> list[str]:

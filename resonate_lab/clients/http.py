@@ -127,7 +127,7 @@ def app(
         Route("/", service.envelope, methods=["POST"]),
         Route("/health", service.health),
         Route("/ready", service.ready),
-        Route("/poll/{group}/{id}", service.poll),
+        Route("/poll/{names:path}", service.poll),
         *(Route(f"{path}{{rest:path}}", service.gone) for path in _ALL_WITHIN),
     ]
     if clock is None:
@@ -335,17 +335,14 @@ class Service:
         if isinstance(read, Response):
             return read
         names = set(read)
+        if names not in ({"duration"}, {"outage"}) or not isinstance(*read.values(), str):
+            return self._refuse(400, 'Write {"duration": "10m"} or {"outage": "6h"}')
+        (length,) = read.values()
         try:
-            if names == {"duration"}:
-                if duration_ms(read["duration"]) > _LONGEST:
-                    return self._refuse(400, "Advance by 366 days at a time, at the most")
-                await self.driver.advance(read["duration"])
-            elif names == {"outage"}:
-                if duration_ms(read["outage"]) > _LONGEST:
-                    return self._refuse(400, "An outage lasts 366 days at the most")
-                await self.driver.outage(read["outage"])
-            else:
-                return self._refuse(400, 'Write {"duration": "10m"} or {"outage": "6h"}')
+            if duration_ms(length) > _LONGEST:
+                return self._refuse(400, "Time passes by 366 days at a time, at the most")
+            pass_time = self.driver.advance if names == {"duration"} else self.driver.outage
+            await pass_time(length)
         except WorkerError as err:
             return self._refuse(409, str(err))
         except ResonateLabError as err:

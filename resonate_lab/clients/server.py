@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
@@ -149,7 +149,7 @@ def serve(
     host: str = LOOPBACK,
     port: int = 8001,
     *,
-    when_up: Any = print,
+    when_up: Callable[[str], object] = print,
     **options: Any,
 ) -> None:
     """Serve an engine over HTTP until the process is told to end.
