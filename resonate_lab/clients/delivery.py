@@ -93,6 +93,7 @@ class Post:
         self, group: str, pid: str, wake: Callable[[], None], most_tasks: int = 1_000_000
     ) -> Member:
         """Let a process listen; one of the same name that listened until now is cut off."""
+        self.call()
         here = self._groups.setdefault(group, _Group())
         if pid in here.members:
             self.leave(here.members[pid])
