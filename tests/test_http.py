@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 import httpx
 import pytest
 from asynchronous import scenario
+from fuzz_http import fuzz
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from wire import DAY, HOUR, MINUTE, SECOND, TARGET, TARGETED, T
@@ -594,7 +595,12 @@ class TestLaws:
         max_leaves=8,
     )
 
-    @settings(max_examples=15)
+    def test_hostile_requests_are_answered_and_the_laws_stay_true(self, capsys):
+        statuses = asyncio.run(fuzz(400, report=200))
+        assert {200, 400, 403, 404, 409} <= set(statuses)
+        assert sum(statuses.values()) == 400
+
+    @settings(max_examples=5)
     @given(st.lists(st.binary(max_size=60) | JSON, max_size=20))
     def test_whatever_is_posted_is_answered_and_the_laws_stay_true(self, bodies):
         async def main():
