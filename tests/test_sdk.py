@@ -397,6 +397,14 @@ class TestSpinning:
 
 
 class TestTheObject:
+    def test_the_names_of_the_room_are_locked(self):
+        names = {"Limits", "Simulation", "app", "serve", "serving", "simulate"}
+        assert set(rl.clients.__all__) == names
+        for name in names:
+            assert getattr(rl.clients, name).__doc__
+        with pytest.raises(AttributeError, match="simulate"):
+            _ = rl.clients.simulation
+
     @scenario
     async def test_it_is_the_official_one(self):
         async with simulate(engine()) as resonate:
