@@ -63,8 +63,8 @@ async def listen(url: str, pid: str, told: list[str]) -> None:
     mark = b'"task": {"id": "'
     try:
         async for line in reader:
-            if line.startswith(b"data: "):
-                told.append(line[line.index(mark) + len(mark) :].partition(b'"')[0].decode())
+            _, found, rest = line.partition(mark)
+            told += [rest.partition(b'"')[0].decode()] if found else []
     finally:
         writer.close()
 
@@ -88,9 +88,7 @@ async def measure(url: str, seconds: float) -> int:
         # No tick after this; what was fired until now arrives.
         for n in range(FIRED):
             await http.post("/", content=envelope("schedule.delete", id=f"tick-{n}"))
-        stored = []
-        for prefix in ("tick", "new"):
-            stored.append(await ids(http, prefix))
+        stored = [await ids(http, prefix) for prefix in ("tick", "new")]
         while len(told) < len(stored[0]):
             await asyncio.sleep(0.1)
         for listener in listeners:

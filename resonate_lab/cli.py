@@ -137,7 +137,7 @@ def serve(
         click.echo(f"{plain(host)} is open to others and there is no --token", err=True)
     clock = None if now is not None else server.wall_clock
     try:
-        engine = Engine(profile, now=now if clock is None else clock())
+        engine = Engine(profile, now=server.wall_clock() if now is None else now)
     except ValueError as error:
         raise click.UsageError(plain(error, 1000)) from error
     kind = "simulated time" if clock is None else "real time"

@@ -335,9 +335,9 @@ class Service:
         if isinstance(read, Response):
             return read
         names = set(read)
-        if names not in ({"duration"}, {"outage"}) or not isinstance(*read.values(), str):
+        length = next(iter(read.values()), None)
+        if names not in ({"duration"}, {"outage"}) or not isinstance(length, str):
             return self._refuse(400, 'Write {"duration": "10m"} or {"outage": "6h"}')
-        (length,) = read.values()
         try:
             if duration_ms(length) > _LONGEST:
                 return self._refuse(400, "Time passes by 366 days at a time, at the most")
