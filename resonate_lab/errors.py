@@ -16,6 +16,7 @@ __all__ = [
     "SavedStateError",
     "ServerError",
     "WindowError",
+    "WorkerError",
 ]
 
 
@@ -53,6 +54,10 @@ class SavedStateError(ResonateLabError, ValueError):
 
 class ServerError(ResonateLabError):
     """A live server cannot be read: out of reach, refusing, or not answering by the protocol."""
+
+
+class WorkerError(ResonateLabError):
+    """A worker spins at one instant, or holds a task and does not come to rest."""
 
 
 class ProtocolError(ResonateLabError):

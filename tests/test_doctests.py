@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import sys
 import textwrap
 from pathlib import Path
 
@@ -14,7 +15,11 @@ import resonate_lab
 ROOT = Path(__file__).resolve().parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 INSIDE = pkgutil.walk_packages(resonate_lab.__path__, "resonate_lab.")
-MODULES = ["resonate_lab", *sorted(m.name for m in INSIDE if not m.name.endswith("__main__"))]
+# The official SDK needs Python 3.12; conftest.py says in the header that it is left out.
+APART = {"resonate_lab.__main__"} | (
+    set() if sys.version_info >= (3, 12) else {"resonate_lab.clients.sdk"}
+)
+MODULES = ["resonate_lab", *sorted(m.name for m in INSIDE if m.name not in APART)]
 PAGES = sorted(
     str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
 )

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 )
 
 from resonate_lab import Engine
-from resonate_lab.engine.laws import RUN, Picture, step_violations, violations
+from resonate_lab.engine.laws import DELIVERY, RUN, Picture, step_violations, violations
 from resonate_lab.errors import EmptyAgenda
 
 SECOND, MINUTE, HOUR = 1_000, 60_000, 3_600_000
@@ -109,6 +109,12 @@ class Machine(RuleBasedStateMachine):
     @rule(awaited=IDS, address=ADDRESSES)
     def register_listener(self, awaited, address):
         self.send("promise.register_listener", awaited=awaited, address=address)
+
+    @rule(address=st.sampled_from([TARGET["resonate:target"], ADDRESS, "poll://uni@g/me"]))
+    def deliver(self, address):
+        self.engine.take_messages(address)
+        self.judge(DELIVERY)
+        assert self.engine.take_messages(address) == []
 
     @rule(kind=st.sampled_from(["promise.search", "task.search", "schedule.search", "debug.snap"]))
     def read(self, kind):

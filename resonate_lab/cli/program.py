@@ -21,6 +21,7 @@ from resonate_lab.cli.demo import demo
 from resonate_lab.cli.engines import engine
 from resonate_lab.cli.fleets import audit, collisions, load, policies, spread, whatif
 from resonate_lab.cli.records import promises, schedules, tasks, tree
+from resonate_lab.cli.serve import serve
 
 __all__ = ["cli", "main"]
 
@@ -36,6 +37,7 @@ _SECTIONS: Final[Mapping[str, Sequence[click.Command]]] = {
         spread,
     ),
     "An engine in a file": (engine, schedules, promises, tasks, tree),
+    "An engine for your own programs": (serve,),
     "To see it all": (demo,),
 }
 #: The real command line knows these groups by their singular, too.

@@ -16,6 +16,7 @@ from resonate_lab._html import plain, table
 from resonate_lab.engine.external import answer
 from resonate_lab.engine.face import Promises, Schedules, Tasks
 from resonate_lab.engine.laws import Violations, violations
+from resonate_lab.engine.outbox import take_messages
 from resonate_lab.engine.runs import Runs
 from resonate_lab.engine.saved import load, save
 from resonate_lab.engine.state import State
@@ -183,6 +184,36 @@ class Engine:
             return _response(kind, corr_id, 400, str(err))
         return _response(kind, corr_id, status, data)
 
+    def take_messages(self, address: str, most: int | None = None) -> list[dict[str, object]]:
+        """Take messages for an address out of the outbox, oldest first: a delivery.
+
+        What is taken is gone, so whoever takes it has to bring it there. A task that is not
+        acquired within the retry interval gets another message. Nothing is taken by the
+        engine itself: without a transport messages stay in the outbox.
+
+        Parameters
+        ----------
+        address : str
+        most : int, optional
+            how many at the most; all of them by default
+
+        Returns
+        -------
+        list of dict
+            ``kind`` (``execute`` or ``unblock``), ``head`` and ``data``, as the wire has them
+
+        Examples
+        --------
+        >>> engine = Engine(now="2024-01-01")
+        >>> promise = engine.promises.create("p", timeout="1h", target="poll://any@default")
+        >>> [message["data"] for message in engine.take_messages("poll://any@default")]
+        [{'task': {'id': 'p', 'version': 0}}]
+        >>> engine.take_messages("poll://any@default")
+        []
+        """
+        with self.state.transaction():
+            return take_messages(self.state, self.now_ms, address, most)
+
     # --- time ----------------------------------------------------------------------------
 
     @property
@@ -252,6 +283,16 @@ class Engine:
     def peek_ms(self) -> int | None:
         """Return when the next step is due, ms since the Unix epoch, UTC; None if never."""
         head = self.state.agenda.peek()
+        return head and head.at
+
+    def next_run_ms(self) -> int | None:
+        """Return when something next happens by itself, ms since the Unix epoch, UTC.
+
+        Other than `peek_ms` this is the poll that sees what is due, in a profile that polls;
+        and retries of tasks whose message is still queued, of which nothing comes, do not
+        count. None if nothing happens any more.
+        """
+        head = self._runs.next(repeats=False)
         return head and head.at
 
     def step(self) -> Step:

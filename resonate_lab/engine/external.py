@@ -13,6 +13,7 @@ from typing import Final
 from resonate_lab._html import plain
 from resonate_lab.cron import CronError, CronExpression
 from resonate_lab.engine.internal import next_tick, run_due
+from resonate_lab.engine.outbox import execute_message, unblock_message
 from resonate_lab.engine.promises import (
     promise_create,
     promise_get,
@@ -177,11 +178,11 @@ def debug_snap(state: State, now: int, request: DebugSnap) -> Reply:
             ],
             "messages": [
                 *(
-                    _message("execute", address, {"task": {"id": id, "version": version}})
+                    {"address": address, "message": execute_message(id, version)}
                     for id, (version, address) in sorted(state.executes.items())
                 ),
                 *(
-                    _message("unblock", address, {"promise": row.record().to_wire()})
+                    {"address": address, "message": unblock_message(row)}
                     for (_, address), row in sorted(state.unblocks.items(), key=_key)
                 ),
             ],
@@ -191,10 +192,6 @@ def debug_snap(state: State, now: int, request: DebugSnap) -> Reply:
 
 def _key(item: tuple[tuple[str, str], object]) -> tuple[str, str]:
     return item[0]
-
-
-def _message(kind: str, address: str, data: object) -> dict[str, object]:
-    return {"address": address, "message": {"kind": kind, "head": {}, "data": data}}
 
 
 _HANDLERS: Final[Mapping[type[Request], Callable[..., Reply]]] = {

@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from resonate_lab.engine.agenda import Agenda, Due
 from resonate_lab.engine.index import Index
+from resonate_lab.engine.outbox import Outbox
 from resonate_lab.engine.rows import Execute, Firing, PromiseRow, ScheduleRow, TaskRow
 from resonate_lab.protocol.profile import Profile
 from resonate_lab.protocol.records import PENDING, TARGET_TAG, Step, Ticks, is_timer
@@ -73,6 +74,8 @@ class State:
     unblocks : dict of (str, str) to PromiseRow
         the unblock messages in the outbox: by promise id and address, the promise as it
         was settled. The execute messages stand in the task rows, see `executes`.
+    outbox : Outbox
+        the messages by address, for those who deliver them
     agenda : Agenda
     polled_at : int
         when the server's own loop last ran, ms since the Unix epoch, UTC; it is the same
@@ -100,6 +103,7 @@ class State:
         self.awaits: dict[str, frozenset[str]] = {}
         self.listeners: dict[str, frozenset[str]] = {}
         self.unblocks: dict[tuple[str, str], PromiseRow] = {}
+        self.outbox = Outbox(self.promises, self.unblocks)
         self.agenda = Agenda(self.due_at)
         self.polled_at = now
         self.polling = True
@@ -185,6 +189,7 @@ class State:
         """Store a promise with its task, new or changed."""
         before = self.promises.get(row.id)
         self._put(self.promises, row.id, row)
+        self.outbox.note(before, row)
         if before is None:
             self.created.append(row.id)
         named, names = self._instants(before), self._instants(row)
@@ -226,6 +231,7 @@ class State:
         self._undo.append((self.promises, _Many(ids), _ABSENT))
         self.promises.update(zip(ids, rows, strict=True))
         self.created += ids
+        self.outbox.note_each(rows)
         first, last = self._instants(rows[0]), rows[-1]
         if first[Due.PROMISE_TIMEOUT] is not None:
             self.agenda.arm_each(Due.PROMISE_TIMEOUT, timeouts, ids)
@@ -286,7 +292,15 @@ class State:
 
     def put_unblock(self, row: PromiseRow, address: str) -> None:
         """Put an unblock message into the outbox."""
+        if (row.id, address) not in self.unblocks:
+            self.outbox.note_notice(row.id, address, row)
         self._put(self.unblocks, (row.id, address), row)
+
+    def drop_unblock(self, id: str, address: str) -> PromiseRow:
+        """Take an unblock message out of the outbox; return the promise that it shows."""
+        row = self.unblocks.pop((id, address))
+        self._undo.append((self.unblocks, (id, address), row))
+        return row
 
     def _enter(self, table: dict[str, frozenset[str]], id: str, other: str) -> None:
         others = table.get(id, frozenset())
@@ -407,6 +421,7 @@ class State:
 
     def _forget_orders(self) -> None:
         self._index.clear()
+        self.outbox.close()
         self._schedule_ids = None
 
     def _put(self, table: dict[Key, Row], key: Key, row: Row) -> None:

@@ -26,7 +26,7 @@ from resonate_lab.protocol.records import (
 if TYPE_CHECKING:
     from resonate_lab.engine.state import PromiseRow, State
 
-__all__ = ["LINE_LIMIT", "Node", "Tree", "tree"]
+__all__ = ["LINE_LIMIT", "Node", "Tree", "function_name", "tree"]
 
 #: Lines that a tree shows, and levels; what lies beyond is counted.
 LINE_LIMIT: Final = 1_000
@@ -190,10 +190,10 @@ def _call(row: PromiseRow) -> str:
     if is_timer(row.tags):
         return "(sleep)"
     verb = _CALLS.get(row.tags.get(_SCOPE_TAG, ""))
-    return f"({' '.join(filter(None, (verb, _function(row.param))))})" if verb else ""
+    return f"({' '.join(filter(None, (verb, function_name(row.param))))})" if verb else ""
 
 
-def _function(param: Value) -> str:
+def function_name(param: Value) -> str:
     """Return the name of the function that a parameter asks for, or an empty text.
 
     Clients write ``{"func": name, ...}`` as JSON in base64; anything else names none.

@@ -1,0 +1,32 @@
+"""What pytest finds of this package: the fixture `resonate_engine`, for schedules under test.
+
+It comes by an entry point, so a test suite that has resonate-lab installed has it.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from resonate_lab.engine import Engine
+
+__all__ = ["resonate_engine"]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the mark known."""
+    config.addinivalue_line(
+        "markers",
+        "resonate(profile, now): rules and start of the test's resonate_engine",
+    )
+
+
+@pytest.fixture
+def resonate_engine(request: pytest.FixtureRequest) -> Engine:
+    """Return an engine that stands at 2024-01-01T00:00:00Z, for this test alone.
+
+    The mark ``resonate`` says otherwise: ``@pytest.mark.resonate(profile="server",
+    now="2030-01-01")``, the arguments of `Engine`.
+    """
+    mark = request.node.get_closest_marker("resonate")
+    arguments = {"now": "2024-01-01", **(mark.kwargs if mark else {})}
+    return Engine(**arguments)

@@ -1,0 +1,181 @@
+"""Running `http.app`: on a socket of its own, for as long as a block or a process lasts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final
+
+from resonate_lab.clients.http import Service, app
+
+try:
+    import uvicorn
+except ImportError as err:
+    raise ImportError("the server is not installed: pip install 'resonate-lab[http]'") from err
+
+if TYPE_CHECKING:
+    from resonate_lab.engine import Engine
+
+__all__ = ["is_loopback", "serve", "serving", "wall_clock"]
+
+LOOPBACK: Final = "127.0.0.1"
+#: Connections beyond the streams' own.
+_OTHERS: Final = 2_000
+#: Seconds that a shutdown waits for requests under way.
+_GRACE: Final = 5
+
+
+def wall_clock() -> int:
+    """Return the time, ms since the Unix epoch, UTC: for an engine that follows it."""
+    return time.time_ns() // 1_000_000
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can connect to an address.
+
+    Examples
+    --------
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, which says when it listens, and ends the streams before it waits for them."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, takes_signals: bool) -> None:
+        super().__init__(config)
+        self.is_up = asyncio.Event()
+        self._service = service
+        self._takes_signals = takes_signals
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_up.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._service.close()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # A notebook's or a test's signals are not ours.
+        if self._takes_signals:
+            with super().capture_signals():
+                yield
+        else:
+            yield
+
+
+def _server(
+    engine: Engine, host: str, port: int, takes_signals: bool, options: dict[str, Any]
+) -> tuple[_Server, socket.socket, str]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listening = socket.create_server((host, port), family=family, backlog=2048)
+    starlette = app(engine, **options)
+    service: Service = starlette.state.service
+    config = uvicorn.Config(
+        starlette,
+        log_level="warning",
+        # Whoever put a token into a URL shall not find it in a log.
+        access_log=False,
+        server_header=False,
+        ws="none",
+        lifespan="on",
+        limit_concurrency=service.limits.listeners + _OTHERS,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    name = f"[{host}]" if ":" in host else host
+    url = f"http://{name}:{listening.getsockname()[1]}"
+    return _Server(config, service, takes_signals), listening, url
+
+
+@asynccontextmanager
+async def serving(
+    engine: Engine, host: str = LOOPBACK, port: int = 0, **options: Any
+) -> AsyncIterator[str]:
+    """Serve an engine over HTTP for as long as a block lasts; yield the URL.
+
+    Parameters
+    ----------
+    engine : Engine
+    host : str
+        the address to listen on; this machine alone can connect by default
+    port : int
+        0 takes one that is free
+    **options
+        those of `app`
+
+    Raises
+    ------
+    OSError
+        one cannot listen there
+
+    Examples
+    --------
+    >>> import asyncio, urllib.request
+    >>> from resonate_lab import Engine
+    >>> async def main():
+    ...     async with serving(Engine(now="2024-01-01")) as url:
+    ...         answer = await asyncio.to_thread(urllib.request.urlopen, url + "/health")
+    ...         with answer:
+    ...             return answer.status
+    >>> asyncio.run(main())
+    200
+    """
+    server, listening, url = _server(engine, host, port, False, options)
+    running = asyncio.create_task(server.serve([listening]))
+    up = asyncio.create_task(server.is_up.wait())
+    await asyncio.wait({running, up}, return_when=asyncio.FIRST_COMPLETED)
+    try:
+        yield url
+    finally:
+        up.cancel()
+        server.should_exit = True
+        await running
+
+
+def serve(
+    engine: Engine,
+    host: str = LOOPBACK,
+    port: int = 8001,
+    *,
+    when_up: Callable[[str], object] = print,
+    **options: Any,
+) -> None:
+    """Serve an engine over HTTP until the process is told to end.
+
+    Parameters
+    ----------
+    engine : Engine
+    host : str
+        the address to listen on; this machine alone can connect by default
+    port : int
+    when_up : callable
+        gets the URL once one can connect
+    **options
+        those of `app`
+
+    Raises
+    ------
+    OSError
+        one cannot listen there
+    """
+
+    async def main() -> None:
+        server, listening, url = _server(engine, host, port, True, options)
+        running = asyncio.create_task(server.serve([listening]))
+        await server.is_up.wait()
+        when_up(url)
+        await running
+
+    asyncio.run(main())

@@ -1,0 +1,505 @@
+"""The official Python SDK, unmodified, on an engine in this process: whole days in a moment."""
+
+import asyncio
+import logging
+import subprocess
+import sys
+import threading
+from collections import Counter
+from datetime import timedelta
+
+import pytest
+from asynchronous import scenario
+from resonate.resonate import Resonate
+from resonate.retry import Constant, Exponential, Never
+from resonate.types import Value
+from wire import DAY, HOUR, MINUTE, SECOND, T
+
+import resonate_lab as rl
+from resonate_lab.clients import simulate
+from resonate_lab.errors import DurationError, WindowError, WorkerError
+
+EVERY_TEN = "*/10 * * * *"
+
+
+def engine():
+    return rl.Engine(now=T)
+
+
+def fired(resonate, id):
+    return resonate.engine.promises.search(tags={"resonate:schedule": id})
+
+
+def lasted(promises):
+    return Counter((p.state, (p.settled_at or 0) - p.created_at) for p in promises)
+
+
+async def leaf(ctx, n: int) -> int:
+    return 2 * n
+
+
+async def report(ctx, n: int) -> int:
+    doubled = await ctx.rpc("leaf", n)
+    await ctx.sleep(timedelta(seconds=90))
+    return doubled + 1
+
+
+class TestWorkflows:
+    @scenario
+    async def test_a_day_of_runs_each_settled_after_its_sleep_to_the_millisecond(self):
+        async with simulate(engine()) as resonate:
+            resonate.register(leaf)
+            resonate.register(report)
+            await resonate.schedule("report", EVERY_TEN, "report", (21,))
+            await resonate.advance("24h")
+            await resonate.advance("2m")
+            runs = fired(resonate, "report")
+            assert len(runs) == 144
+            assert lasted(runs) == {("resolved", 90 * SECOND): 144}
+            assert len(resonate.engine.promises.search()) == 3 * 144
+            assert resonate.engine.check() == []
+
+    @scenario
+    async def test_what_an_outage_missed_runs_at_the_restart_and_the_rest_as_ever(self):
+        async with simulate(engine()) as resonate:
+            resonate.register(leaf)
+            resonate.register(report)
+            await resonate.schedule("report", EVERY_TEN, "report", (21,))
+            await resonate.advance("9h")
+            await resonate.advance("5m")
+            outage = await resonate.outage("6h")
+            up_at = resonate.engine.now_ms
+            assert (outage.fired, outage.live) == (36, 36)
+            await resonate.run_until(T + DAY + 2 * MINUTE)
+            runs = fired(resonate, "report")
+            assert len(runs) == 144
+            late = [p for p in runs if T + 9 * HOUR + 5 * MINUTE < p.created_at <= up_at]
+            assert {p.settled_at for p in late} == {up_at + 90 * SECOND}
+            assert len(late) == 36
+            on_time = [p for p in runs if p not in late]
+            assert lasted(on_time) == {("resolved", 90 * SECOND): 108}
+            assert resonate.engine.check() == []
+
+    @scenario
+    async def test_failures_are_retried_in_the_engines_time_and_then_settle_the_run(self):
+        tried = []
+
+        async def moody(ctx):
+            tried.append(ctx.info.id)
+            if tried.count(ctx.info.id) < 3:
+                raise ValueError("not yet")
+            return "at last"
+
+        async def hopeless(ctx):
+            raise ValueError("never")
+
+        policy = Exponential(delay=1, factor=2, max_delay=60, max_retries=3)
+        async with simulate(engine(), retry_policy=policy) as resonate:
+            resonate.register(moody)
+            resonate.register(hopeless)
+            await resonate.schedule("moody", "0 * * * *", "moody")
+            await resonate.schedule("hopeless", "0 * * * *", "hopeless")
+            await resonate.advance("24h")
+            await resonate.advance("1m")
+            # Pauses of 2, 4 and 8 s: the third attempt succeeds, or the fourth is the last.
+            assert lasted(fired(resonate, "moody")) == {("resolved", 6 * SECOND): 24}
+            assert lasted(fired(resonate, "hopeless")) == {("rejected", 14 * SECOND): 24}
+            assert len(tried) == 72
+            assert resonate.engine.check() == []
+
+    @scenario
+    async def test_run_detached_and_a_promise_settled_by_hand(self):
+        async def step(ctx, n):
+            return n + 1
+
+        async def audit(ctx, n):
+            await ctx.sleep(timedelta(minutes=2))
+            return f"audited {n}"
+
+        async def approval(ctx):
+            n = await ctx.run(step, 1)
+            await ctx.detached("audit", n)
+            question = ctx.promise()
+            return [n, await question]
+
+        async with simulate(engine(), retry_policy=Never()) as resonate:
+            for function in (step, audit, approval):
+                resonate.register(function)
+            await resonate.schedule("approval", "0 */6 * * *", "approval")
+            await resonate.advance("6h")
+            waiting = resonate.engine.promises.search(tags={"resonate:external": "true"})
+            assert [p.state for p in waiting] == ["pending"]
+            await resonate.advance("1h")
+            await resonate.promises.resolve(waiting[0].id, Value(data="yes"))
+            await resonate.settle()
+            (run,) = fired(resonate, "approval")
+            assert (run.state, run.settled_at) == ("resolved", T + 7 * HOUR)
+            assert await (await resonate.get(run.id)).result() == [2, "yes"]
+            detached = [p for p in resonate.engine.promises.search() if ":d" in p.id]
+            assert Counter(p.state for p in detached) == {"resolved": 2}
+            assert max(p.settled_at for p in detached) == T + 6 * HOUR + 2 * MINUTE
+            assert resonate.engine.check() == []
+
+    @scenario
+    async def test_run_and_rpc_from_outside_settle_their_handles(self):
+        async with simulate(engine()) as resonate:
+            resonate.register(leaf)
+            resonate.register(report)
+            ran, asked = resonate.run("by-run", leaf, 4), resonate.rpc("by-rpc", "report", 4)
+            await resonate.advance("2m")
+            assert (await ran.result(), await asked.result()) == (8, 9)
+            assert resonate.engine.promises.get("by-rpc").settled_at == T + 90 * SECOND
+
+    @scenario
+    async def test_what_came_while_nobody_listened_runs_when_somebody_does(self):
+        alone = engine()
+        client = simulate(alone)
+        await client.schedule("early", EVERY_TEN, "leaf", (3,))
+        await client.stop()
+        alone.advance("1h")
+        async with simulate(alone) as resonate:
+            resonate.register(leaf)
+            await resonate.settle()
+            assert Counter(p.state for p in fired(resonate, "early")) == {"resolved": 6}
+
+    @scenario
+    async def test_the_polling_profile_runs_them_too_at_its_polls(self):
+        # Its rules of ids refuse the SDK's children, so a function by itself.
+        async with simulate(rl.Engine("server", now=T + 1)) as resonate:
+            resonate.register(leaf)
+            await resonate.schedule("leaf", EVERY_TEN, "leaf", (1,))
+            await resonate.advance("1h")
+            assert lasted(fired(resonate, "leaf")) == {("resolved", 1): 6}
+
+    @scenario
+    async def test_more_firings_at_once_than_the_sdk_works_on(self):
+        async with simulate(engine()) as resonate:
+            resonate.register(leaf)
+            resonate.register(report)
+            for n in range(150):
+                await resonate.schedule(f"s{n}", "0 * * * *", "report", (n,))
+            await resonate.advance("1h")
+            await resonate.advance("2m")
+            runs = [p for p in resonate.engine.promises.search() if ":" not in p.id]
+            assert lasted(runs) == {("resolved", 90 * SECOND): 150}
+
+
+class TestTime:
+    def test_two_runs_with_the_same_calls_end_in_the_same_state(self):
+        async def main():
+            async with simulate(engine()) as resonate:
+                resonate.register(leaf)
+                resonate.register(report)
+                for n in range(10):
+                    await resonate.schedule(f"s{n}", f"*/{n + 3} * * * *", "report", (n,))
+                await resonate.advance("1h")
+                return resonate.engine
+
+        first, second = asyncio.run(main()), asyncio.run(main())
+        assert first.trace == second.trace
+        assert first.state.promises == second.state.promises
+
+    @scenario
+    async def test_the_sdk_reads_the_engines_clock(self):
+        async with simulate(engine()) as resonate:
+            resonate.register(leaf)
+            resonate.rpc("p", "leaf", 1)
+            await resonate.settle()
+            assert resonate.engine.promises.get("p").timeout_at == T + DAY
+
+    def test_one_made_outside_a_loop_starts_when_it_is_used(self):
+        resonate = simulate(engine())
+        resonate.register(leaf)
+
+        async def main():
+            await resonate.schedule("s", EVERY_TEN, "leaf", (1,))
+            await resonate.advance("1h")
+            await resonate.stop()
+
+        asyncio.run(main())
+        assert lasted(fired(resonate, "s")) == {("resolved", 0): 6}
+
+    @scenario
+    async def test_real_work_is_waited_for(self):
+        release = threading.Event()
+
+        async def slow(ctx):
+            return await asyncio.to_thread(release.wait)
+
+        async with simulate(engine()) as resonate:
+            resonate.register(slow)
+            await resonate.schedule("slow", "0 * * * *", "slow")
+            advancing = asyncio.create_task(resonate.advance("3h"))
+            while resonate.engine.now_ms < T + HOUR:
+                await asyncio.sleep(0)
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert resonate.engine.now_ms == T + HOUR
+            release.set()
+            await advancing
+            assert lasted(fired(resonate, "slow")) == {("resolved", 0): 3}
+
+    @scenario
+    async def test_time_does_not_go_back(self):
+        async with simulate(engine()) as resonate:
+            with pytest.raises(WindowError):
+                await resonate.advance("-1s")
+
+    @scenario
+    async def test_stopping_does_not_wait_for_a_pause_that_no_time_ends(self):
+        async def hopeless(ctx):
+            raise ValueError("never")
+
+        async with simulate(engine(), retry_policy=Constant(delay=3600, max_retries=9)) as resonate:
+            resonate.register(hopeless)
+            resonate.rpc("p", "hopeless")
+            await resonate.advance("1m")
+        assert resonate.engine.promises.get("p").state == "pending"
+        assert resonate.engine.tasks.get("p").state == "acquired"
+
+
+class TestLeases:
+    @scenario
+    async def test_they_do_not_lapse_by_default_however_long_a_pause_lasts(self):
+        tries = []
+
+        async def later(ctx):
+            tries.append(ctx.info.id)
+            if len(tries) == 1:
+                raise ValueError("not yet")
+
+        async with simulate(engine(), retry_policy=Constant(delay=7200, max_retries=1)) as resonate:
+            resonate.register(later)
+            resonate.rpc("p", "later")
+            await resonate.advance("3h")
+            assert resonate.engine.promises.get("p").settled_at == T + 2 * HOUR
+            assert len(tries) == 2
+
+    @scenario
+    async def test_one_with_an_end_is_renewed_in_the_engines_time(self):
+        tries = []
+
+        async def later(ctx):
+            tries.append(ctx.info.id)
+            if len(tries) == 1:
+                raise ValueError("not yet")
+
+        policy = Constant(delay=600, max_retries=1)
+        async with simulate(engine(), ttl="1min", retry_policy=policy) as resonate:
+            resonate.register(later)
+            resonate.rpc("p", "later")
+            await resonate.advance("1h")
+            assert resonate.engine.promises.get("p").settled_at == T + 10 * MINUTE
+            assert len(tries) == 2
+            renewed = [s for s in resonate.engine.trace if s.step == "task.heartbeat"]
+            assert [s.at - T for s in renewed] == [30 * SECOND * n for n in range(1, 20 + 1)]
+
+    @scenario
+    async def test_a_worker_that_dies_leaves_its_task_to_another_when_the_lease_ends(self):
+        async def job(ctx):
+            if ctx.info.id not in done:
+                done.append(ctx.info.id)
+                raise ValueError("the first attempt fails")
+            return "done"
+
+        done = []
+        policy = Constant(delay=600, max_retries=5)
+        async with simulate(engine(), ttl="1min", retry_policy=policy) as resonate:
+            dying = resonate.worker("jobs", "dying", ttl="1min", retry_policy=policy)
+            dying.register(job)
+            resonate.options(target="jobs").rpc("p", "job")
+            await resonate.advance("45s")
+            assert resonate.engine.tasks.get("p").pid == "dying"
+            dying.crash()
+            heir = resonate.worker("jobs", "heir", ttl="1min")
+            heir.register(job)
+            await resonate.advance("44s")
+            assert resonate.engine.promises.get("p").state == "pending"
+            await resonate.advance("1s")
+            # Renewed at 30 s, so free at 90 s.
+            assert resonate.engine.promises.get("p").settled_at == T + 90 * SECOND
+            assert resonate.engine.check() == []
+            await heir.stop()
+            await dying.stop()
+
+    @scenario
+    async def test_a_lease_of_no_length_is_refused(self):
+        with pytest.raises(DurationError, match="leave it out"):
+            simulate(engine(), ttl="0s")
+
+    @scenario
+    async def test_the_engines_part_cannot_be_set(self):
+        with pytest.raises(TypeError, match="clock"):
+            simulate(engine(), clock=lambda: 0)
+
+
+class TestSpinning:
+    @scenario
+    async def test_a_function_that_is_not_registered_is_named(self, caplog):
+        caplog.set_level(logging.CRITICAL)
+        async with simulate(engine()) as resonate:
+            await resonate.schedule("s", EVERY_TEN, "forgotten", (1,))
+            with pytest.raises(WorkerError, match=r"s-\d+.*'forgotten'.*register"):
+                await resonate.advance("1h")
+            assert resonate.engine.now_ms == T + 10 * MINUTE
+
+    @scenario
+    async def test_an_argument_that_cannot_be_decoded_is_named(self, caplog):
+        caplog.set_level(logging.CRITICAL)
+        async with simulate(engine()) as resonate:
+            resonate.register(leaf)
+            resonate.engine.promises.create(
+                "odd", timeout="1h", target="poll://any@default", param={"data": "%%%"}
+            )
+            with pytest.raises(WorkerError, match=r"'odd' was given back"):
+                await resonate.advance("1h")
+
+    @scenario
+    async def test_a_function_that_calls_itself_for_ever_is_named(self, monkeypatch):
+        monkeypatch.setattr("resonate_lab.clients.driver.MESSAGES_PER_CALL", 200)
+
+        async def again(ctx):
+            await ctx.detached("again")
+
+        async with simulate(engine()) as resonate:
+            resonate.register(again)
+            resonate.rpc("root", "again")
+            with pytest.raises(WorkerError, match=r"'root' \(function 'again'\).*spins"):
+                await resonate.advance("1h")
+
+    @scenario
+    async def test_a_function_that_never_ends_is_named_and_then_left_alone(self):
+        async def stuck(ctx):
+            await asyncio.Event().wait()
+
+        async with simulate(engine(), patience=0.01) as resonate:
+            resonate.register(stuck)
+            resonate.rpc("p", "stuck")
+            with pytest.raises(WorkerError, match=r"'p' \(function 'stuck'\).*ctx.sleep"):
+                await resonate.advance("1h")
+            await resonate.advance("1h")
+            assert resonate.engine.now_ms == T + HOUR
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                task.cancel()
+
+    @scenario
+    async def test_many_calls_in_a_row_at_one_instant_are_no_spin(self):
+        async def chain(ctx):
+            for n in range(40):
+                await ctx.rpc("leaf", n)
+
+        async with simulate(engine()) as resonate:
+            resonate.register(leaf)
+            resonate.register(chain)
+            resonate.rpc("p", "chain")
+            await resonate.advance("1s")
+            assert resonate.engine.promises.get("p").settled_at == T
+
+
+class TestTheObject:
+    def test_the_names_of_the_room_are_locked(self):
+        names = {"Limits", "Simulation", "app", "serve", "serving", "simulate"}
+        assert set(rl.clients.__all__) == names
+        for name in names:
+            assert getattr(rl.clients, name).__doc__
+        with pytest.raises(AttributeError, match="simulate"):
+            _ = rl.clients.simulation
+
+    @scenario
+    async def test_it_is_the_official_one(self):
+        async with simulate(engine()) as resonate:
+            assert isinstance(resonate, Resonate)
+            assert "poll://uni@default/simulated" in repr(resonate)
+
+    @scenario
+    async def test_a_second_simulation_takes_over_as_when_a_cell_is_run_again(self):
+        shared = engine()
+        first = simulate(shared)
+        first.register(leaf)
+        await first.schedule("s", EVERY_TEN, "leaf", (1,))
+        second = simulate(shared)
+        second.register(leaf)
+        await second.advance("1h")
+        assert lasted(fired(second, "s")) == {("resolved", 0): 6}
+        await first.stop()
+        await second.stop()
+
+    @scenario
+    async def test_a_pickle_in_a_payload_stays_one(self):
+        # {"__type": "error", "__py_pickle": ...}: what would be run if somebody unpickled it.
+        import base64
+        import json
+        import pickle
+
+        class Bomb:
+            def __reduce__(self):
+                return (pytest.fail, ("unpickled",))
+
+        bomb = base64.b64encode(pickle.dumps(Bomb())).decode()
+        error = {"__type": "error", "message": "m", "__py_pickle": bomb}
+        data = {"data": base64.b64encode(json.dumps(error).encode()).decode()}
+        async with simulate(engine()) as resonate:
+            alone = resonate.engine
+            alone.promises.create("p", timeout="1h", param=data)
+            alone.promises.settle("p", "rejected", value=data)
+            await resonate.advance("1h")
+            assert alone.tree("p").nodes[0].state == "rejected"
+            assert rl.frames.promises(alone).shape[0] == 1
+
+    @scenario
+    async def test_frames_show_leases_without_an_end(self):
+        async with simulate(engine(), retry_policy=Constant(delay=60, max_retries=1)) as resonate:
+
+            async def fails(ctx):
+                raise ValueError("no")
+
+            resonate.register(fails)
+            resonate.rpc("p", "fails")
+            await resonate.settle()
+            assert rl.frames.tasks(resonate.engine)["state"].tolist() == ["acquired"]
+
+
+class TestFixture:
+    TEST = """
+import asyncio
+import pytest
+
+def test_it_stands_at_the_first_of_january(resonate_engine):
+    assert str(resonate_engine.now) == "2024-01-01 00:00:00+00:00"
+
+@pytest.mark.resonate(profile="server", now="2030-01-01")
+def test_the_mark_says_otherwise(resonate_engine):
+    assert resonate_engine.profile.name == "server"
+    assert resonate_engine.now.year == 2030
+
+def test_a_schedule_runs(resonate_engine):
+    from resonate_lab.clients import simulate
+
+    async def main():
+        async with simulate(resonate_engine) as resonate:
+            async def hello(ctx):
+                return "hello"
+            resonate.register(hello)
+            await resonate.schedule("s", "@hourly", "hello")
+            await resonate.advance("1d")
+            return resonate.engine.promises.search()
+    assert [p.state for p in asyncio.run(main())] == ["resolved"] * 24
+"""
+
+    def test_a_suite_that_has_the_package_has_the_fixture(self, tmp_path):
+        (tmp_path / "test_ours.py").write_text(self.TEST)
+        command = [sys.executable, "-P", "-W", "error", "-m", "pytest", "-q", "--strict-markers",
+                   "-p", "resonate_lab.clients.fixture", "-p", "no:cacheprovider", "."]  # fmt: skip
+        environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": ""}
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert "3 passed" in done.stdout, done.stdout + done.stderr
+
+    def test_the_entry_point_names_it(self, root):
+        import tomllib
+
+        project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+        assert project["entry-points"]["pytest11"] == {
+            "resonate_lab": "resonate_lab.clients.fixture"
+        }
