@@ -8,6 +8,7 @@ from widget_words import HOSTILE, tags, words
 
 from resonate_lab.errors import DurationError, FleetError, InstantError, WindowError
 from resonate_lab.whatif import what_if
+from resonate_lab.whatif.systems import PolicyError
 from resonate_lab.widgets import CronExplorer, OutageSimulator
 from resonate_lab.widgets import explorer as explorer_module
 
@@ -171,6 +172,22 @@ class TestOutageSimulatorAnswers:
         simulator.timeout.value = "13h"
         assert "0 promises born expired" in words(simulator.counters.value)
 
+    def test_anew_under_each_policy_that_promises_something(self, simulator, fleet):
+        for name in simulator.policy.options[1:]:
+            simulator.policy.value = name[1]
+            asked = what_if(fleet, (DOWN, UP), policy=name[1])
+            said = words(simulator.counters.value)
+            assert f"{asked.counters['lost']:,} ticks lost under the policy" in said
+        simulator.policy.value = "Sidekiq Enterprise periodic"
+        assert "lost: the policy starts none" in words(simulator.tables.value)
+
+    def test_a_policy_beside_a_profile_that_polls_is_one_sentence(self, simulator):
+        simulator.policy.value = "Kestra"
+        simulator.profile.value = "server"
+        assert "which profile 'server' spreads over its polls" in words(simulator.counters.value)
+        simulator.policy.value = None
+        assert "missed ticks" in simulator.counters.value
+
     def test_anew_when_the_profile_changes(self, simulator, fleet):
         simulator.profile.value = "spec"
         counted = what_if(fleet, (DOWN, UP), profile="spec").counters
@@ -252,8 +269,10 @@ class TestOutageSimulatorRefuses:
             OutageSimulator(fleet, DOWN, UP, promise_timeout="1 parsec")
         with pytest.raises(TypeError, match="promise_timeout is 5 of type int"):
             OutageSimulator(fleet, DOWN, UP, promise_timeout=5)
-        with pytest.raises(ValueError, match="profile 'server' is none of standard, spec"):
-            OutageSimulator(fleet, DOWN, UP, profile="server")
+        with pytest.raises(ValueError, match="klingon"):
+            OutageSimulator(fleet, DOWN, UP, profile="klingon")
+        with pytest.raises(PolicyError, match="did you mean 'Kestra'"):
+            OutageSimulator(fleet, DOWN, UP, policy="Kestraa")
         with pytest.raises(FleetError, match="no cron column"):
             OutageSimulator(pd.DataFrame({"id": ["a"]}), DOWN, UP)
 

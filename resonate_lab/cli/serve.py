@@ -52,7 +52,7 @@ def serve(
     if not (token or server.is_loopback(host)):
         click.echo(f"{plain(host)} is open to others and there is no --token", err=True)
     clock = None if now is not None else server.wall_clock
-    engine = rl.Engine(profile, now=now if clock is None else clock())
+    engine = rl.Engine(profile, now=server.wall_clock() if now is None else now)
     kind = "simulated time" if clock is None else "real time"
 
     def told(url: str) -> None:

@@ -30,7 +30,7 @@ STATE_STYLE: Mapping[str, StateStyle] = MappingProxyType(
         "rejected_timedout": StateStyle("#D55E00", "x", 14, "born expired (rejected_timedout)"),
         "resolved": StateStyle("#009E73", "s", 16, "born resolved (timer)"),
         "existing": StateStyle("#767676", "|", 22, "id existed: nothing created"),
-        "lost": StateStyle("#000000", "1", 26, "lost: the policy starts none"),
+        "lost": StateStyle("#CC79A7", "1", 26, "lost: the policy starts none"),
     }
 )
 """Look of each state at creation; ``existing`` and ``lost`` stand for a missing one."""

@@ -17,6 +17,7 @@ from matplotlib.figure import Figure
 
 from resonate_lab import _html, plots
 from resonate_lab.errors import ResonateLabError
+from resonate_lab.plots.states import state_codes
 
 __all__ = [
     "ANSWER",
@@ -48,7 +49,7 @@ _ROW = {"display": "flex", "flex_flow": "row wrap", "width": "100%"}
 ANSWER = {"width": "100%", "min_width": "0"}
 # On a narrow screen a picture is scrolled, since its letters would be lost if it shrank further.
 PICTURE = {"width": "100%", "min_width": "560px", "max_width": "1000px", "flex": "0 0 auto"}
-_SIGNS = {"o": "&#9679;", "x": "&times;", "s": "&#9633;", "|": "|"}
+_SIGNS = {"o": "&#9679;", "x": "&times;", "s": "&#9633;", "|": "|", "1": "Y"}
 WHOLE_LABEL = {"description_width": "initial"}
 
 
@@ -184,9 +185,9 @@ def without_words(ax: Axes) -> Axes:
     return ax
 
 
-def state_signs(states: pd.Series) -> str:
+def state_signs(ticks: pd.DataFrame) -> str:
     """Return the signs of the states that a picture of ticks has, with their words."""
-    found = {"existing" if pd.isna(state) else state for state in states.unique()}
+    found = {list(plots.STATE_STYLE)[code] for code in pd.unique(state_codes(ticks))}
     return "".join(
         f'<span style="color:{style.color};font-weight:700">{_SIGNS[style.marker]}</span> '
         f"{style.label}; "

@@ -13,8 +13,10 @@ from matplotlib.figure import Figure
 from resonate_lab import _html
 from resonate_lab.errors import ResonateLabError
 from resonate_lab.instants import EPOCH_END_MS, format_duration, format_instant, instant_ms
-from resonate_lab.whatif import WhatIf, read_fleet, what_if
+from resonate_lab.protocol.profile import PROFILES, profile_named
+from resonate_lab.whatif import WhatIf, policies, read_fleet, what_if
 from resonate_lab.whatif.report import showcase
+from resonate_lab.whatif.systems import policy_named
 from resonate_lab.widgets.base import (
     ANSWER,
     PICTURE,
@@ -48,7 +50,7 @@ _LANES = 8
 _SLOTS = 240  # stops of the outage slider, about one to three pixels each
 _DAY_MS = 86_400_000
 _STEPS_MS = [1000 * s for s in (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200, 21_600, 86_400)]
-_PROFILES = ("standard", "spec")  # those whose outages `what_if` computes
+_OWN = "Resonate's catch-up"
 _TIMEOUTS = ("1m", "15m", "1h", "6h", "1d", "7d")
 
 
@@ -63,8 +65,11 @@ class OutageSimulator(Live):
         instants: when the server stops and when it is back; the slider reaches further
     promise_timeout : str
         a duration such as ``"1h"``, for the schedules whose fleet names none
-    profile : {"standard", "spec"}
+    profile : {"standard", "server", "reference", "spec"}
         the rules of catch-up
+    policy : str, optional
+        what starts the missed ticks instead: a name of `policies.SYSTEMS` or
+        `policies.VARIANTS`; default: Resonate's own catch-up
 
     Attributes
     ----------
@@ -74,6 +79,8 @@ class OutageSimulator(Live):
         its ``value`` is the promise timeout as text
     profile : ipywidgets.Dropdown
         its ``value`` is the name of the profile
+    policy : ipywidgets.Dropdown
+        its ``value`` is the name of the policy, None for Resonate's own catch-up
     counters, picture, tables : ipywidgets.HTML, ipywidgets.Image, ipywidgets.HTML
         the answer
 
@@ -87,6 +94,8 @@ class OutageSimulator(Live):
         `up` is before `down`, the outage leaves 1970-2100, or it holds too many ticks
     ValueError
         the profile is none of those
+    PolicyError
+        the policy is unknown or promises nothing, or the profile polls beside it
 
     Notes
     -----
@@ -110,15 +119,15 @@ class OutageSimulator(Live):
         *,
         promise_timeout: str = "1h",
         profile: str = "standard",
+        policy: str | None = None,
     ) -> None:
-        if profile not in _PROFILES:
-            raise ValueError(
-                f"profile {profile!r} is none of {', '.join(_PROFILES)}; write one of them, or ask "
-                "an Engine of that profile for its outage()"
-            )
+        rules = profile_named(profile).name
+        chosen = None if policy is None else policy_named(policy).name
         self._fleet = read_fleet(fleet)
         timeout = text_of(promise_timeout, "promise_timeout", "1h")
-        asked = what_if(self._fleet, (down, up), profile=profile, promise_timeout=timeout)
+        asked = what_if(
+            self._fleet, (down, up), profile=rules, policy=chosen, promise_timeout=timeout
+        )
         # Chosen once, so that the lanes stay where they are while the outage is dragged.
         ids = asked.fleet["id"].tolist()
         self._lanes = list(dict.fromkeys((*showcase(asked, _LANES), *ids)))[:_LANES]
@@ -142,17 +151,25 @@ class OutageSimulator(Live):
             layout=control("14em"),
         )
         self.profile = ipywidgets.Dropdown(
-            value=profile,
-            options=_PROFILES,
+            value=rules,
+            options=list(PROFILES),
             description="Profile",
             style=WHOLE_LABEL,
             layout=control("11em"),
+        )
+        known = [name for name, one in policies.SYSTEMS.items() if one.mode != "unstated"]
+        self.policy = ipywidgets.Dropdown(
+            value=chosen,
+            options=[(_OWN, None), *((name, name) for name in (*known, *policies.VARIANTS))],
+            description="Missed runs",
+            style=WHOLE_LABEL,
+            layout=control("17em"),
         )
         self.counters = ipywidgets.HTML(layout=ANSWER)
         self.picture = ipywidgets.Image(format="png", layout=PICTURE)
         self.tables = ipywidgets.HTML(layout=ANSWER)
         views = (self.counters, scrolled(self.picture), self.tables)
-        self._assemble((self.outage, self.timeout, self.profile), views)
+        self._assemble((self.outage, self.timeout, self.profile, self.policy), views)
 
     def static(self) -> HTML:
         """Return the question and its answer as they stand, as HTML that needs no kernel."""
@@ -181,6 +198,7 @@ class OutageSimulator(Live):
             self._fleet,
             self.outage.value,
             profile=self.profile.value,
+            policy=self.policy.value,
             promise_timeout=self.timeout.value,
         )
 
@@ -207,6 +225,7 @@ def _counters(asked: WhatIf) -> str:
         "promises born expired": n["expired"],
         "most promises created in a minute": load["created"].max() if len(load) else 0,
         "most ticks due in a minute": load["due"].max() if len(load) else 0,
+        **({"ticks lost under the policy": n["lost"]} if asked.policy else {}),
         f"of {n['schedules']:,} schedules hit": n["schedules"] - n["idle"],
         f"of {n['schedules'] + n['refused']:,} rows refused": n["refused"],
     }
@@ -274,6 +293,6 @@ def _tables(asked: WhatIf, lanes: Sequence[str]) -> str:
         for caption, frame, total in tables
         if total
     )
-    signs = state_signs(asked.ticks["state"])
+    signs = state_signs(asked.ticks)
     said = f"<p>{signs}a sign stands at a tick's logical time, a line leads to its firing.</p>"
     return body(said, *shown_tables)

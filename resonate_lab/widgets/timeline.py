@@ -100,7 +100,7 @@ class TickTimeline(Live):
         self._first = instant_ms(at.iloc[0]) if len(at) else 0
         self._last = instant_ms(at.iloc[-1]) if len(at) else 0
         self._ax = self._new_axes()
-        self._signs = state_signs(self._ticks["state"])
+        self._signs = state_signs(self._ticks)
         super().__init__()
         spans = _spans(self._last - self._first)
         self.zoom = ipywidgets.SelectionSlider(
