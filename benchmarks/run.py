@@ -16,6 +16,7 @@ from pathlib import Path
 import bench_cron
 import bench_engine
 import bench_load
+import bench_outage
 import bench_scale
 from rich.box import SIMPLE
 from rich.console import Console
@@ -36,13 +37,14 @@ def main() -> int:
     console = Console(width=None if sys.stdout.isatty() else 120)
     with console.status("measuring") if sys.stdout.isatty() else Console(quiet=True).status(""):
         cron, load = list(bench_cron.rows()), list(bench_load.rows())
-        engine = list(bench_engine.rows())
+        outage, engine = list(bench_outage.rows()), list(bench_engine.rows())
         scale = list(bench_scale.rows()) if "--scale" in sys.argv else []
     machine = machine_facts()
-    rows = cron + load + engine + scale
+    rows = cron + load + outage + engine + scale
     title = "the cron core and its peers, one run, one core (medians; ratios of the fastest rounds)"
     console.print(table(title, cron, RIVALS))
     console.print(table("the load of a fleet (medians)", load, {}))
+    console.print(table("an outage of a fleet (medians)", outage, {}))
     console.print(table("the engine at scale, one process each (medians, CPU time)", engine, MODEL))
     if scale:
         console.print(table("beyond one process (once, wall clock)", scale, {}))

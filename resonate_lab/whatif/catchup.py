@@ -267,9 +267,13 @@ def promise_ids(fleet: pd.DataFrame, schedule: Rows, scheduled: Ints) -> pd.Seri
 
         texts = pa.large_string()
         rows = pa.array(schedule)
-        ends = [pa.array([p[side] for p in parts], texts).take(rows) for side in (0, 1)]
-        stamps = pc.cast(pa.array(scheduled), texts)
-        joined = pc.binary_join_element_wise(ends[0], stamps, ends[1], pa.scalar("", texts))
+        pieces = [
+            pa.array([p[0] for p in parts], texts).take(rows),
+            pc.cast(pa.array(scheduled), texts),
+        ]
+        if any(p[1] for p in parts):  # few templates go on behind the timestamp
+            pieces.append(pa.array([p[1] for p in parts], texts).take(rows))
+        joined = pc.binary_join_element_wise(*pieces, pa.scalar("", texts))
         return pd.Series(pd.array(joined, dtype="str"))
     ticks = zip(schedule.tolist(), map(str, scheduled.tolist()), strict=True)
     return pd.Series([stamp.join(parts[row]) for row, stamp in ticks], dtype=str)
