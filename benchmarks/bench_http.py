@@ -50,7 +50,7 @@ async def create(http: httpx.AsyncClient, numbers: count, until: float, done: li
         n = next(numbers)
         await asyncio.sleep(done[0] + n / CREATIONS - time.monotonic())
         started = time.monotonic()
-        response = await http.post("/", content=schedule(f"new-{n}", "0 0 1 1 ? 2090", "nobody"))
+        response = await http.post("/", content=schedule(f"new-{n}", "0 0 0 1 1 ? 2090", "nobody"))
         assert response.status_code == 200, response.text
         done.append(time.monotonic() - started)
 

@@ -39,7 +39,7 @@ class Worker:
             HERE / "typescript" / "worker.mjs",
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             env={"RESONATE_URL": url, "SDK_FROM": str(FOLDER), "PATH": os.environ["PATH"],
-                 **({"RESONATE_TOKEN": token} if token else {})},
+                 **({"WORKER_TOKEN": token} if token else {})},
         )  # fmt: skip
         try:
             yield await self.said()
@@ -74,7 +74,7 @@ async def test_scheduled_workflows_with_rpc_and_sleep_run_to_the_millisecond():
             assert said == {"ready": "asked"}
             await advance(duration="9h")
             await advance(duration="5m")
-            assert await worker.ask("result") == {"result": 9}
+            assert await worker.said() == {"result": 9}
             up = engine.now_ms + 6 * HOUR
             await advance(outage="6h")
             await advance(duration=f"{T + DAY + 120 * SECOND - engine.now_ms}ms")

@@ -6,7 +6,8 @@ import { createInterface } from "node:readline";
 const require = createRequire(process.env.SDK_FROM + "/");
 const { Resonate } = await import(pathToFileURL(require.resolve("@resonatehq/sdk")));
 
-const resonate = new Resonate({ ttl: 2147483647 });
+// From the environment alone the SDK would not send the token on its stream.
+const resonate = new Resonate({ ttl: 2147483647, token: process.env.WORKER_TOKEN });
 
 resonate.register("leaf", async (ctx, n) => 2 * n);
 resonate.register("report", function* (ctx, n) {
@@ -22,9 +23,9 @@ resonate.register("moody", async () => {
 await resonate.schedule("report", "*/10 * * * *", "report", 20);
 const told = await resonate.beginRpc("asked", "report", 4);
 console.log(JSON.stringify({ ready: told.id }));
+told.result().then((result) => console.log(JSON.stringify({ result })));
 
 for await (const line of createInterface({ input: process.stdin })) {
-  if (line === "result") console.log(JSON.stringify({ result: await told.result() }));
   if (line === "wrong") {
     try {
       await resonate.schedule("bad", "not a cron", "report", 1);
