@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator, MultipleLocator
 from resonate_lab.errors import FrameError
 from resonate_lab.instants import format_duration, format_instant, instant_ms
 from resonate_lab.plots.drawing import (
+    SPANS,
     as_days,
     empty,
     lanes_height,
@@ -30,13 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["backlog", "levels"]
 
 _BINS = 60  # the most bars of messages sent
-_SPANS = tuple(  # ms: the lengths of time that are summed up in one bar
-    seconds * 1000
-    for seconds in (
-        *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200),
-        *(86_400, 604_800, 2_419_200, 31_536_000),
-    )
-)
 _WAITING, _BUSY, _SENT = "#D55E00", "#0072B2", "#c9c9c9"
 
 
@@ -202,7 +196,7 @@ def levels(
         )
     ax.set_xlim(0, end * 1.01)
     ax.xaxis.set_major_formatter(lambda second, _: format_duration(round(second * 1000)))
-    step = next((span for span in _SPANS if end * 1000 / span <= 7), _SPANS[-1])
+    step = next((span for span in SPANS if end * 1000 / span <= 7), SPANS[-1])
     ax.xaxis.set_major_locator(MultipleLocator(step / 1000))
     ax.set_xlabel(f"time after the restart at {format_instant(back)}", fontsize=8.5)
     ax.set_title(
@@ -234,7 +228,7 @@ def _window(
 
 
 def _bars(ax: Axes, at: np.ndarray[Any, np.dtype[np.int64]], low: int, high: int) -> None:
-    span = next((s for s in _SPANS if (high - low) // s < _BINS), _SPANS[-1])
+    span = next((s for s in SPANS if (high - low) // s < _BINS), SPANS[-1])
     bins, counts = np.unique(at // span, return_counts=True)
     left = as_days((bins * span).view("datetime64[ms]"))
     width = span / 86_400_000

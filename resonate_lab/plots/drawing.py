@@ -19,6 +19,7 @@ from resonate_lab.errors import FrameError
 
 __all__ = [
     "CURVE_POINTS",
+    "SPANS",
     "WIDTH",
     "as_days",
     "days",
@@ -37,7 +38,7 @@ __all__ = [
 WIDTH = 11  # inches
 CURVE_POINTS = 800  # of a curve; more would share pixels
 _NAME_LENGTH = 36
-_SPANS = tuple(  # ms: the lengths of time that a point of a curve may stand for
+SPANS = tuple(  # ms: the lengths of time that a point of a curve or a bar may stand for
     seconds * 1000
     for seconds in (
         *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200),
@@ -124,7 +125,7 @@ def lanes_height(lanes: int) -> float:
 
 def round_span(least: float) -> int:
     """Return a length of time that people have a name for, of at least so many ms."""
-    return next((span for span in _SPANS if span >= least), _SPANS[-1])
+    return next((span for span in SPANS if span >= least), SPANS[-1])
 
 
 def empty(ax: Axes, message: str) -> Axes:
