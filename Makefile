@@ -46,7 +46,7 @@ demo: $(VENV)/built
 	$(PY) -m resonate_lab demo $(ARGS)
 
 test: $(VENV)/built $(VENV)/has-test
-	$(PY) -m pytest $(ARGS)
+	$(PY) -m pytest -n auto --dist worksteal $(ARGS)
 	@echo 'Browser tests stand apart, since they need Chromium: make test-browser'
 
 test-browser: $(VENV)/built $(VENV)/has-test $(VENV)/has-browser
