@@ -46,6 +46,8 @@ def answers(fleet):
     load = rl.load(fleet, *DAY)
     return {
         "outage": rl.what_if(fleet, DOWN),
+        "queue": rl.what_if(fleet, DOWN, workers=2, run_time="90s").queue,
+        "longest outage": rl.longest_outage(fleet, DOWN[0], limit="2d"),
         "load": load,
         "peaks": rl.peaks(load),
         "collisions": rl.collisions(fleet, *DAY, run_time="5min"),

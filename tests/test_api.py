@@ -95,6 +95,7 @@ MODULES = {
         "call_graph",
         "catch_up_timeline",
         "clock_times",
+        "endurance",
         "hour_by_day",
         "levels",
         "lifelines",

@@ -110,6 +110,7 @@ FLOORS = {
     "plots.peaks": 4,
     "plots.zones": 4,
     "plots.backlog": 4,
+    "plots.endurance": 4,
     "plots.lifelines": 4,
     "plots.calls": 4,
     "plots.profiles": 4,

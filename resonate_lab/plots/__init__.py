@@ -10,6 +10,7 @@ from resonate_lab.plots.backlog import backlog, levels
 from resonate_lab.plots.calls import call_graph
 from resonate_lab.plots.collisions import running_curve
 from resonate_lab.plots.drawing import png
+from resonate_lab.plots.endurance import endurance
 from resonate_lab.plots.lifelines import lifelines
 from resonate_lab.plots.load import calendar, hour_by_day, load_curve
 from resonate_lab.plots.peaks import peak_bars
@@ -28,6 +29,7 @@ __all__ = [
     "call_graph",
     "catch_up_timeline",
     "clock_times",
+    "endurance",
     "hour_by_day",
     "levels",
     "lifelines",

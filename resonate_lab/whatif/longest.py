@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,12 +27,15 @@ from resonate_lab.instants import (
 )
 from resonate_lab.protocol.profile import PROFILES
 from resonate_lab.protocol.records import TARGET_TAG
+from resonate_lab.whatif.answer import Answer, Table, refused_table
 from resonate_lab.whatif.catchup import NONE, Bools, Ints, Rows, ids_differ, promise_ids
 from resonate_lab.whatif.chains import MAX_TICKS, too_many
 from resonate_lab.whatif.fleet import Source
 from resonate_lab.whatif.question import asked, complete
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from resonate_lab.instants import Duration, Instant
 
 __all__ = ["LongestOutage", "longest_outage"]
@@ -42,7 +45,7 @@ _FIRST_REACH = 3_600_000  # ms
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LongestOutage:
+class LongestOutage(Answer):
     """How long a server may be down; made by `longest_outage`.
 
     Attributes
@@ -78,6 +81,8 @@ class LongestOutage:
     refused: pd.DataFrame
     _rule: str
 
+    _title: ClassVar[str] = "How long may the server be down?"
+
     def headline(self) -> str:
         """Return the answer in one sentence."""
         start, up = instant_ms(self.start), instant_ms(self.up)
@@ -91,6 +96,26 @@ class LongestOutage:
             f"{said}; a millisecond later {_html.plain(self.schedule_id, 80)!r} breaks it with its "
             f"tick of {format_instant(instant_ms(self.tick))}"
         )
+
+    def plot(self, *, ax: Axes | None = None, max_lanes: int = 30, **kwargs: Any) -> Axes:
+        """Draw how long each schedule would bear alone; see `plots.endurance`."""
+        from resonate_lab import plots
+
+        return plots.endurance(
+            self.schedules, start=self.start, up=self.up, ax=ax, max_lanes=max_lanes, **kwargs
+        )
+
+    def _main(self) -> pd.DataFrame:
+        return self.schedules
+
+    def _tables(self) -> list[Table]:
+        headings = {
+            "schedule_id": "schedule",
+            "cron": "cron",
+            "breaks_at": "alone it breaks the rule at",
+        }
+        first = Table("The schedules that break the rule first", self.schedules, headings)
+        return [first, *refused_table(self.refused)]
 
     def __repr__(self) -> str:
         return f"<LongestOutage: {self.headline()}>"

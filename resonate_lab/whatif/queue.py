@@ -12,7 +12,7 @@ import math
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from heapq import heapreplace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,7 @@ from resonate_lab.instants import (
     format_instant,
     instant_ms,
 )
+from resonate_lab.whatif.answer import Answer, Table
 from resonate_lab.whatif.catchup import Bools, Ints, Rows
 from resonate_lab.whatif.collisions import run_times
 from resonate_lab.whatif.polls import Downtime
@@ -110,7 +111,7 @@ class LogNormal:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Queue:
+class Queue(Answer):
     """What the workers do after an outage; part of what `what_if` answers.
 
     Attributes
@@ -153,6 +154,8 @@ class Queue:
     offered: float
     _up: int
 
+    _title: ClassVar[str] = "When have the workers caught up?"
+
     def plot(self, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
         """Draw how many wait and how many work; see `plots.backlog`."""
         from resonate_lab import plots
@@ -182,17 +185,27 @@ class Queue:
     def __repr__(self) -> str:
         return f"<Queue: {self.headline()}>"
 
-    def _repr_html_(self) -> str:
-        wait = format_duration(self.max_wait // pd.Timedelta(1, "ms"))
+    def _figures(self) -> list[tuple[str, str]]:
         most = int(self.waiting.max()) if len(self.waiting) else 0
-        rows = [
-            ("messages", f"{self.messages:,}"),
-            ("most waiting at once", f"{most:,}"),
-            ("longest wait", wait),
-            ("timed out waiting", f"{self.timed_out_waiting:,}"),
-            ("timed out at work", f"{self.timed_out_running:,}"),
-            ("busy with what falls due in time", f"{self.offered:,.1f} of {self.workers:,}"),
+        return [
+            (f"{self.messages:,}", "messages"),
+            (f"{most:,}", "most waiting at once"),
+            (format_duration(self.max_wait // pd.Timedelta(1, "ms")), "longest wait"),
+            (f"{self.timed_out_waiting:,}", "timed out waiting"),
+            (f"{self.timed_out_running:,}", "timed out at work"),
+            (f"{self.offered:,.1f} of {self.workers:,}", "busy with what falls due in time"),
         ]
+
+    def _main(self) -> pd.DataFrame:
+        curves = pd.concat([self.waiting, self.busy], axis="columns", sort=True)
+        return curves.ffill().fillna(0).astype(np.int64).rename_axis("at").reset_index()
+
+    def _tables(self) -> list[Table]:
+        figures = pd.DataFrame(self._figures(), columns=["figure", "of"])
+        return [Table("The queue in numbers", figures, {"of": "", "figure": "figure"}, {"of"})]
+
+    def _repr_html_(self) -> str:
+        rows = [(words, figure) for figure, words in self._figures()]
         return _html.table(rows, ["queue", ""], caption=self.headline())
 
 
