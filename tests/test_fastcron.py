@@ -901,7 +901,8 @@ class TestFillBuffers:
             memoryview(array.array("q", [0] * 4)).toreadonly(),
             memoryview(bytearray(17))[1:].cast("q"),
         ],
-        ids=repr,
+        # Each process must collect the same names, and a memoryview's repr is its address.
+        ids=lambda out: type(out).__name__ if isinstance(out, memoryview) else repr(out),
     )
     def test_what_is_no_writable_buffer_of_int64_is_refused_and_untouched(self, out):
         before = bytes(out) if isinstance(out, memoryview) else copy.copy(out)
