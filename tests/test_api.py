@@ -96,6 +96,7 @@ MODULES = {
         "catch_up_timeline",
         "clock_times",
         "hour_by_day",
+        "hour_by_weekday",
         "levels",
         "lifelines",
         "load_curve",

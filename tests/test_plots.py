@@ -8,6 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
@@ -231,7 +233,7 @@ def a_load(freq="1min", start="2024-01-01", end="2024-01-31 23:59:59", cron="*/2
     return load(fleet, start, end, freq)
 
 
-LOAD_PLOTS = [plots.hour_by_day, plots.calendar, plots.load_curve]
+LOAD_PLOTS = [plots.hour_by_day, plots.hour_by_weekday, plots.calendar, plots.load_curve]
 
 
 class TestEveryPictureOfALoad:
@@ -283,9 +285,9 @@ class TestEveryPictureOfALoad:
     @pytest.mark.parametrize("plot", LOAD_PLOTS)
     def test_draws_no_bin_one_bin_and_no_tick_at_all(self, plot):
         empty = a_load(cron="0 0 1 1 *")
-        for given in (empty.head(0), empty.head(1), empty.head(500) * 0):
+        for part in (empty.head(0), empty.head(1), empty.head(500) * 0):
             figure = Figure()
-            plot(given, ax=figure.subplots())
+            plot(part, ax=figure.subplots())
             figure.savefig(io.BytesIO(), format="png")
         assert texts(plot(empty.head(0), ax=Figure().subplots())) == ["the load has no bin"]
 
@@ -334,6 +336,55 @@ class TestHourByDay:
     def test_an_unknown_measure_is_refused(self):
         with pytest.raises(ValueError, match="show is 'mean'"):
             plots.hour_by_day(a_load(), show="mean")
+
+
+class TestHourByWeekday:
+    def grid(self, given, **kwargs):
+        ax = plots.hour_by_weekday(given, ax=Figure().subplots(), **kwargs)
+        return ax.collections[0].get_array()
+
+    def test_a_cell_is_the_mean_of_the_hours_of_its_weekday(self):
+        # Five Mondays to Wednesdays, four of each other day; an invoice on one Monday.
+        grid = self.grid(a_load(cron="0 9 8 * *"))
+        assert grid.shape == (7, 24)
+        assert grid[0, 9] == pytest.approx(1 / 5)
+        assert grid[:, 0].tolist() == [1] * 7
+        assert grid.sum() == pytest.approx(7.2)
+
+    def test_or_their_sum_or_the_busiest_bin(self):
+        summed = self.grid(a_load(), show="sum")
+        assert summed[:, 9].tolist() == [15, 15, 15, 12, 12, 0, 0]
+        assert summed.sum() == a_load().sum()
+        assert self.grid(a_load(), show="peak")[0, 9] == 1
+
+    @given(st.integers(0, 2_000_000), st.integers(1, 20_000), st.sampled_from([1, 7, 30, 60]))
+    def test_is_what_counting_one_by_one_gives(self, first, count, minutes):
+        index = pd.date_range(
+            pd.Timestamp(first * 60, unit="s", tz="UTC"), periods=count, freq=f"{minutes}min"
+        )
+        values = np.arange(count) % 11
+        cells = np.zeros((7, 24))
+        np.add.at(cells, (index.day_of_week, index.hour), values)
+        grid = self.grid(pd.Series(values, index), show="sum")
+        np.testing.assert_array_equal(np.ma.filled(grid, 0), cells)
+
+    def test_hours_of_the_week_that_the_load_lacks_are_no_zeros(self):
+        grid = self.grid(a_load(start="2024-01-01 05:30", end="2024-01-02 03:00"))
+        assert grid.count() == 23
+        assert grid.mask[2:].all()
+
+    def test_names_the_busiest_hour_and_frames_it(self):
+        ax = plots.hour_by_weekday(a_load(cron="*/20 9 * * MON"), ax=Figure().subplots())
+        assert ax.get_title(loc="left").endswith(
+            "busiest: Mon 09:00 with 3 ticks an hour, on average"
+        )
+        assert {patch.get_xy() for patch in ax.patches} == {(8.5, -0.5)}
+
+    def test_refuses_long_bins_and_an_unknown_measure(self):
+        with pytest.raises(FrameError, match=r"too long for a column an hour.*freq='1h'"):
+            plots.hour_by_weekday(a_load("1D"))
+        with pytest.raises(ValueError, match="must be 'mean' or 'sum' or 'peak'"):
+            plots.hour_by_weekday(a_load(), show="median")
 
 
 class TestCalendar:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -24,7 +24,7 @@ from resonate_lab.plots.drawing import (
     time_axis,
 )
 
-__all__ = ["calendar", "hour_by_day", "load_curve"]
+__all__ = ["calendar", "hour_by_day", "hour_by_weekday", "load_curve"]
 
 _HOUR, _DAY = 3_600_000, 86_400_000  # ms
 _COLORS = "cividis"  # apart in every colour vision, and its lightness alone tells the order
@@ -37,6 +37,7 @@ _FRAMED = 12  # cells; more frames say nothing
 _CURVES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"), ("#000000", "-."))
 
 Show = Literal["sum", "peak"]
+ShowWeek = Literal["mean", "sum", "peak"]
 
 
 def hour_by_day(
@@ -69,11 +70,7 @@ def hour_by_day(
         `show` is none of the two
     """
     bins = _Bins.of(load, show)
-    if bins.width > _HOUR:
-        raise FrameError(
-            f"the load has bins of {format_duration(bins.width)}, too long for a row an hour: "
-            "use load(..., freq='1h'), or plots.calendar"
-        )
+    _need_hours(bins, "a row an hour")
     ax = new_axes(4.6) if ax is None else ax
     if not len(bins.at):
         return empty(ax, "the load has no bin")
@@ -90,6 +87,69 @@ def hour_by_day(
     _outline(ax, first + day, hour)
     top = format_instant((first + int(day[0])) * _DAY + int(hour[0]) * _HOUR)
     _entitle(ax, bins, show, "hour", float(np.nanmax(grid)), top, len(day))
+    return ax
+
+
+def hour_by_weekday(
+    load: pd.Series, *, show: ShowWeek = "mean", ax: Axes | None = None, **kwargs: Any
+) -> Axes:
+    """Draw a load as a heat map of the week: one row a weekday, one column an hour of the day.
+
+    Parameters
+    ----------
+    load : Series
+        numbers on a tz-aware DatetimeIndex of the bins' beginnings, as `whatif.load` returns
+        it, in bins of an hour or less; a bin belongs to the hour in which it begins
+    show : {"mean", "sum", "peak"}
+        colour by the ticks of such an hour on average over those the load has, which is fair
+        where it has five Mondays and four Tuesdays; by all of them; or by the busiest bin
+    ax : Axes, optional
+        default: a new figure
+    **kwargs
+        passed to `Axes.pcolormesh`
+
+    Returns
+    -------
+    Axes
+        the one that was given, or the new one
+
+    Raises
+    ------
+    FrameError
+        the Series is no load, or its bins are longer than an hour
+    ValueError
+        `show` is none of the three
+    """
+    bins = _Bins.of(load, show, ("mean", "sum", "peak"))
+    _need_hours(bins, "a column an hour")
+    ax = new_axes(3.4) if ax is None else ax
+    if not len(bins.at):
+        return empty(ax, "the load has no bin")
+    hours = bins.at // _HOUR
+    values = bins.gathered(_hour_of_week(hours), 168, show)
+    if show == "mean":
+        values /= np.maximum(np.bincount(_hour_of_week(np.unique(hours)), minlength=168), 1)
+    grid = values.reshape(7, 24)
+    what = {
+        "mean": "ticks an hour, on average",
+        "sum": "ticks in all such hours",
+        "peak": f"ticks in the busiest {format_duration(bins.width)}",
+    }[show]
+    _heat(ax, np.arange(25) - 0.5, np.arange(8) - 0.5, grid, kwargs, what)
+    ax.set_ylim(6.5, -0.5)
+    ax.set_yticks(range(7), _WEEKDAYS)
+    ax.set_xticks(range(0, 24, 3), [f"{hour:02d}:00" for hour in range(0, 24, 3)])
+    ax.set_xlabel(f"hour of the day (UTC), {_span(bins)}", fontsize=8.5)
+    day, hour = np.divmod(_busiest(values), 24)
+    _outline(ax, hour, day)
+    more = f" and {len(day) - 1:,} more" if len(day) > 1 else ""
+    most = f"{np.nanmax(values):,.1f}".removesuffix(".0")
+    ax.set_title(
+        f"{bins.values.sum():,.0f} ticks; busiest: {_WEEKDAYS[day[0]]} {hour[0]:02d}:00{more} with "
+        f"{most} {what}",
+        loc="left",
+        fontsize=10,
+    )
     return ax
 
 
@@ -242,9 +302,9 @@ class _Bins(NamedTuple):
     width: int
 
     @classmethod
-    def of(cls, load: pd.Series, show: str) -> _Bins:
-        if show not in ("sum", "peak"):
-            raise ValueError(f"show is {show!r}, but must be 'sum' or 'peak'")
+    def of(cls, load: pd.Series, show: str, known: Sequence[str] = ("sum", "peak")) -> _Bins:
+        if show not in known:
+            raise ValueError(f"show is {show!r}, but must be {' or '.join(map(repr, known))}")
         index = load.index if isinstance(load, pd.Series) else None
         if not isinstance(index, pd.DatetimeIndex) or index.tz is None:
             what = "no Series" if index is None else f"indexed by {type(index).__name__}"
@@ -283,11 +343,25 @@ class _Bins(NamedTuple):
     def gathered(
         self, cell: npt.NDArray[np.int64], cells: int, show: str
     ) -> npt.NDArray[np.float64]:
-        """Return the sum or the highest bin of each cell, NaN where there is none."""
+        """Return the sum, or for "peak" the highest bin, of each cell, NaN where there is none."""
         found = np.full(cells, np.nan)
         found[cell] = 0
-        (np.add if show == "sum" else np.maximum).at(found, cell, self.values)
+        (np.maximum if show == "peak" else np.add).at(found, cell, self.values)
         return found
+
+
+def _need_hours(bins: _Bins, cells: str) -> None:
+    if bins.width > _HOUR:
+        raise FrameError(
+            f"the load has bins of {format_duration(bins.width)}, too long for {cells}: "
+            "use load(..., freq='1h'), or plots.calendar"
+        )
+
+
+def _hour_of_week(hours: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return how many hours after Monday 00:00 UTC each hour since the Unix epoch begins."""
+    # 1970-01-01 was a Thursday, three days after a Monday.
+    return (hours + 3 * 24) % 168
 
 
 def _measure(bins: _Bins, show: str, cell: str) -> str:
