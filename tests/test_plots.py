@@ -224,6 +224,24 @@ class TestPng:
         thread.join()
         assert done[0].startswith(b"\x89PNG")
 
+    @pytest.mark.parametrize("window", [None, DOWN])
+    def test_without_words_the_same_is_drawn_and_only_names_and_times_are_written(self, window):
+        ticks = asked().ticks
+        told, bare = (
+            plots.catch_up_timeline(
+                ticks, down=DOWN, window=window, ax=Figure().subplots(), words=words
+            )
+            for words in (True, False)
+        )
+        assert [len(c.get_paths()) for c in bare.collections] == [
+            len(c.get_paths()) for c in told.collections
+        ]
+        assert (bare.get_xlim(), bare.get_ylim()) == (told.get_xlim(), told.get_ylim())
+        assert [label.get_text() for label in bare.get_yticklabels()] == ["s0", "s1", "s2"]
+        assert (texts(bare), bare.get_title(loc="left"), bare.get_legend()) == ([], "", None)
+        assert bare.get_xlabel() == "time (UTC)"
+        assert "sent" in texts(told)[0]
+
     def test_nothing_missed_is_a_picture_too(self):
         assert plots.png(plots.catch_up_timeline, asked().ticks.head(0)).startswith(b"\x89PNG")
 
