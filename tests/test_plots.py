@@ -396,7 +396,9 @@ class TestHourByWeekday:
         assert ax.get_title(loc="left").endswith(
             "busiest: Mon 09:00 with 3 ticks an hour, on average"
         )
-        assert {patch.get_xy() for patch in ax.patches} == {(8.5, -0.5)}
+        assert {patch.get_path().get_extents().bounds for patch in ax.patches} == {
+            (8.5, -0.5, 1, 1)
+        }
 
     def test_refuses_long_bins_and_an_unknown_measure(self):
         with pytest.raises(FrameError, match=r"too long for a column an hour.*freq='1h'"):
@@ -422,12 +424,28 @@ class TestCalendar:
     def test_months_are_parted_by_lines(self):
         def lines(ax):
             (found,) = (c for c in ax.collections if isinstance(c, LineCollection))
-            return len(found.get_segments())
+            return len(found.get_segments()) / 2  # each in white, and in black above it
 
         assert lines(plots.calendar(a_load(), ax=Figure().subplots())) == 0
         # 1 February 2024 is a Thursday: one step across, four and three down.
         both = a_load("1D", end="2024-02-29")
         assert lines(plots.calendar(both, ax=Figure().subplots())) == 8
+
+    def test_a_year_is_named_once(self):
+        ax = plots.calendar(a_load("1D", "2023-11-05", "2024-02-20"), ax=Figure().subplots())
+        named = [label.get_text() for label in ax.get_xticklabels()]
+        assert named == ["Nov\n2023", "Dec", "Jan\n2024", "Feb"]
+
+    def test_without_words_the_same_is_drawn_with_no_title_and_no_scale(self):
+        told, bare = (
+            plots.calendar(a_load("1D"), words=words, ax=Figure().subplots())
+            for words in (True, False)
+        )
+        grids = [ax.collections[0].get_array() for ax in (told, bare)]
+        np.testing.assert_array_equal(*grids)
+        assert (bare.get_title(loc="left"), len(bare.figure.axes)) == ("", 1)
+        assert len(told.figure.axes) == 2
+        assert bare.get_xlabel() == told.get_xlabel()
 
     def test_several_years_are_bands(self):
         ax = plots.calendar(a_load("1D", "2023-07-01", "2025-03-01"), ax=Figure().subplots())

@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, QuadMesh
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from resonate_lab.errors import FrameError
@@ -153,7 +154,14 @@ def hour_by_weekday(
     return ax
 
 
-def calendar(load: pd.Series, *, show: Show = "sum", ax: Axes | None = None, **kwargs: Any) -> Axes:
+def calendar(
+    load: pd.Series,
+    *,
+    show: Show = "sum",
+    words: bool = True,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
     """Draw a load as a calendar: one cell a day, one column a week, Monday on top.
 
     Up to ten weeks have the day and its number in each cell; more than a year is drawn in
@@ -166,6 +174,8 @@ def calendar(load: pd.Series, *, show: Show = "sum", ax: Axes | None = None, **k
         it, in bins of a day or less; a bin belongs to the day in which it begins
     show : {"sum", "peak"}
         colour by all ticks of the day, or by its busiest bin
+    words : bool
+        whether to write the title and the scale; the days and weeks are named always
     ax : Axes, optional
         default: a new figure, as high as the years need
     **kwargs
@@ -210,7 +220,7 @@ def calendar(load: pd.Series, *, show: Show = "sum", ax: Axes | None = None, **k
     grid = np.full(shape, np.nan)
     grid[row, column] = values
     edges = np.arange(shape[1] + 1) - 0.5, np.arange(shape[0] + 1) - 0.5
-    mesh = _heat(ax, *edges, grid, kwargs, _measure(bins, show, "day"))
+    mesh = _heat(ax, *edges, grid, kwargs, _measure(bins, show, "day") if words else None)
     ax.set_facecolor("none")
     _month_edges(ax, days, row, column, shape)
     if shape[1] <= _WEEKS_NAMED:
@@ -218,8 +228,9 @@ def calendar(load: pd.Series, *, show: Show = "sum", ax: Axes | None = None, **k
     _name_weeks(ax, days, row, column, shape, banded)
     busiest = _busiest(values)
     _outline(ax, column[busiest], row[busiest])
-    top = str(days[busiest[0]])
-    _entitle(ax, bins, show, "day", float(np.nanmax(values)), top, len(busiest))
+    if words:
+        top = str(days[busiest[0]])
+        _entitle(ax, bins, show, "day", float(np.nanmax(values)), top, len(busiest))
     return ax
 
 
@@ -371,7 +382,12 @@ def _measure(bins: _Bins, show: str, cell: str) -> str:
 
 
 def _heat(
-    ax: Axes, x: Any, y: Any, grid: npt.NDArray[np.float64], kwargs: dict[str, Any], words: str
+    ax: Axes,
+    x: Any,
+    y: Any,
+    grid: npt.NDArray[np.float64],
+    kwargs: dict[str, Any],
+    scale: str | None,
 ) -> QuadMesh:
     lowest, highest = float(np.nanmin(grid)), max(float(np.nanmax(grid)), 1)
     # From 0, unless that would leave all cells alike; but a tenth is no great difference.
@@ -381,11 +397,12 @@ def _heat(
         look |= {"edgecolors": "white", "linewidth": 0.4}
     mesh = ax.pcolormesh(x, y, np.ma.masked_invalid(grid), **(look | kwargs))
     ax.set_facecolor(_OUTSIDE)
-    bar = ax.figure.colorbar(mesh, ax=ax, pad=0.015, aspect=30)
-    bar.set_label(words, fontsize=8.5)
-    bar.ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-    bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    bar.ax.tick_params(labelsize=8)
+    if scale is not None:
+        bar = ax.figure.colorbar(mesh, ax=ax, pad=0.015, aspect=30)
+        bar.set_label(scale, fontsize=8.5)
+        bar.ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+        bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        bar.ax.tick_params(labelsize=8)
     ax.tick_params(labelsize=8.5, length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
@@ -400,10 +417,11 @@ def _outline(ax: Axes, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
     """Frame the busiest cells, where they are few, in two tones that show on any colour."""
     if len(x) > _FRAMED:
         return
+    corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) - 0.5
+    cells = (Path(corners + cell, closed=True) for cell in np.column_stack([x, y]))
+    frames = Path.make_compound_path(*cells)
     for color, width in (("white", 2.6), ("#D55E00", 1.4)):
-        for left, low in zip(x - 0.5, y - 0.5, strict=True):
-            frame = Rectangle((left, low), 1, 1, fill=False, ec=color, lw=width, zorder=4)
-            ax.add_patch(frame)
+        ax.add_patch(PathPatch(frames, fill=False, ec=color, lw=width, zorder=4))
 
 
 def _span(bins: _Bins) -> str:
@@ -465,7 +483,10 @@ def _month_edges(
         for y, x in np.argwhere((here != place) & (here >= 0) & (place >= 0)).tolist():
             low, left = y + 0.5 * (1 if down else -1), x + 0.5 * (1 if right else -1)
             lines.append([(left, low), (left + down, low + right)])
-    ax.add_collection(LineCollection(lines, colors="black", linewidths=1.3, zorder=3))
+    # Each in white as well, below it, since black is lost on the days of few ticks.
+    n = len(lines)
+    colors, widths = ["white"] * n + ["black"] * n, [2.8] * n + [1.2] * n
+    ax.add_collection(LineCollection(lines * 2, colors=colors, linewidths=widths, zorder=3))
 
 
 def _write_days(
@@ -501,11 +522,12 @@ def _name_weeks(
         ax.set_yticks(list(middle.values()), [str(year) for year in middle])
     else:
         ax.set_yticks(rows, [_WEEKDAYS[y % 8] for y in rows])
-    # Under the first day of each month, once for all bands.
+    # Under the first day of each month, once for all bands; a year once.
     firsts: dict[str, int] = {}
     for x, date in zip(column.tolist(), days.astype(object), strict=True):
         if date.day == 1 or not firsts:
-            firsts.setdefault(f"{date:%b}" if banded else f"{date:%b\n%Y}", x)
+            year = "" if banded or (firsts and date.month > 1) else f"\n{date:%Y}"
+            firsts.setdefault(f"{date:%b}{year}", x)
     if shape[1] <= _WEEKS_NAMED:
         first = int(days[0].astype(np.int64))
         mondays = first - (first + 3) % 7 + 7 * np.arange(shape[1])

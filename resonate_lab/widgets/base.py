@@ -163,14 +163,14 @@ def scrolled(picture: ipywidgets.Image) -> ipywidgets.Box:
     return ipywidgets.Box((picture,), layout={"width": "100%", "overflow": "auto hidden"})
 
 
-def bare_axes(height: float, left: float) -> Axes:
-    """Return the Axes of a figure so many inches high, with a share at its left for names.
+def bare_axes(height: float, left: float, below: float = 0.5) -> Axes:
+    """Return the Axes of a figure, with a share at its left and inches below for names.
 
     No word of it moves with what is drawn, so no word is measured to place another.
     """
     figure = Figure(figsize=(10, height), dpi=100)
     Canvas(figure)
-    ax = figure.add_axes((left, 0.5 / height, 0.99 - left, 1 - 0.6 / height))
+    ax = figure.add_axes((left, below / height, 0.99 - left, 1 - (below + 0.1) / height))
     ax.set_title("", y=1)
     ax.xaxis.set_label_coords(0.5, 0.22 / height, transform=figure.transFigure)
     ax.yaxis.set_label_coords(0, 0.5)
