@@ -97,6 +97,7 @@ MODULES = {
         "clock_times",
         "endurance",
         "hour_by_day",
+        "hour_by_weekday",
         "levels",
         "lifelines",
         "load_curve",

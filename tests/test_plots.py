@@ -8,6 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
@@ -222,6 +224,24 @@ class TestPng:
         thread.join()
         assert done[0].startswith(b"\x89PNG")
 
+    @pytest.mark.parametrize("window", [None, DOWN])
+    def test_without_words_the_same_is_drawn_and_only_names_and_times_are_written(self, window):
+        ticks = asked().ticks
+        told, bare = (
+            plots.catch_up_timeline(
+                ticks, down=DOWN, window=window, ax=Figure().subplots(), words=words
+            )
+            for words in (True, False)
+        )
+        assert [len(c.get_paths()) for c in bare.collections] == [
+            len(c.get_paths()) for c in told.collections
+        ]
+        assert (bare.get_xlim(), bare.get_ylim()) == (told.get_xlim(), told.get_ylim())
+        assert [label.get_text() for label in bare.get_yticklabels()] == ["s0", "s1", "s2"]
+        assert (texts(bare), bare.get_title(loc="left"), bare.get_legend()) == ([], "", None)
+        assert bare.get_xlabel() == "time (UTC)"
+        assert "sent" in texts(told)[0]
+
     def test_nothing_missed_is_a_picture_too(self):
         assert plots.png(plots.catch_up_timeline, asked().ticks.head(0)).startswith(b"\x89PNG")
 
@@ -231,7 +251,7 @@ def a_load(freq="1min", start="2024-01-01", end="2024-01-31 23:59:59", cron="*/2
     return load(fleet, start, end, freq)
 
 
-LOAD_PLOTS = [plots.hour_by_day, plots.calendar, plots.load_curve]
+LOAD_PLOTS = [plots.hour_by_day, plots.hour_by_weekday, plots.calendar, plots.load_curve]
 
 
 class TestEveryPictureOfALoad:
@@ -283,9 +303,9 @@ class TestEveryPictureOfALoad:
     @pytest.mark.parametrize("plot", LOAD_PLOTS)
     def test_draws_no_bin_one_bin_and_no_tick_at_all(self, plot):
         empty = a_load(cron="0 0 1 1 *")
-        for given in (empty.head(0), empty.head(1), empty.head(500) * 0):
+        for part in (empty.head(0), empty.head(1), empty.head(500) * 0):
             figure = Figure()
-            plot(given, ax=figure.subplots())
+            plot(part, ax=figure.subplots())
             figure.savefig(io.BytesIO(), format="png")
         assert texts(plot(empty.head(0), ax=Figure().subplots())) == ["the load has no bin"]
 
@@ -336,6 +356,57 @@ class TestHourByDay:
             plots.hour_by_day(a_load(), show="mean")
 
 
+class TestHourByWeekday:
+    def grid(self, given, **kwargs):
+        ax = plots.hour_by_weekday(given, ax=Figure().subplots(), **kwargs)
+        return ax.collections[0].get_array()
+
+    def test_a_cell_is_the_mean_of_the_hours_of_its_weekday(self):
+        # Five Mondays to Wednesdays, four of each other day; an invoice on one Monday.
+        grid = self.grid(a_load(cron="0 9 8 * *"))
+        assert grid.shape == (7, 24)
+        assert grid[0, 9] == pytest.approx(1 / 5)
+        assert grid[:, 0].tolist() == [1] * 7
+        assert grid.sum() == pytest.approx(7.2)
+
+    def test_or_their_sum_or_the_busiest_bin(self):
+        summed = self.grid(a_load(), show="sum")
+        assert summed[:, 9].tolist() == [15, 15, 15, 12, 12, 0, 0]
+        assert summed.sum() == a_load().sum()
+        assert self.grid(a_load(), show="peak")[0, 9] == 1
+
+    @given(st.integers(0, 2_000_000), st.integers(1, 20_000), st.sampled_from([1, 7, 30, 60]))
+    def test_is_what_counting_one_by_one_gives(self, first, count, minutes):
+        index = pd.date_range(
+            pd.Timestamp(first * 60, unit="s", tz="UTC"), periods=count, freq=f"{minutes}min"
+        )
+        values = np.arange(count) % 11
+        cells = np.zeros((7, 24))
+        np.add.at(cells, (index.day_of_week, index.hour), values)
+        grid = self.grid(pd.Series(values, index), show="sum")
+        np.testing.assert_array_equal(np.ma.filled(grid, 0), cells)
+
+    def test_hours_of_the_week_that_the_load_lacks_are_no_zeros(self):
+        grid = self.grid(a_load(start="2024-01-01 05:30", end="2024-01-02 03:00"))
+        assert grid.count() == 23
+        assert grid.mask[2:].all()
+
+    def test_names_the_busiest_hour_and_frames_it(self):
+        ax = plots.hour_by_weekday(a_load(cron="*/20 9 * * MON"), ax=Figure().subplots())
+        assert ax.get_title(loc="left").endswith(
+            "busiest: Mon 09:00 with 3 ticks an hour, on average"
+        )
+        assert {patch.get_path().get_extents().bounds for patch in ax.patches} == {
+            (8.5, -0.5, 1, 1)
+        }
+
+    def test_refuses_long_bins_and_an_unknown_measure(self):
+        with pytest.raises(FrameError, match=r"too long for a column an hour.*freq='1h'"):
+            plots.hour_by_weekday(a_load("1D"))
+        with pytest.raises(ValueError, match="must be 'mean' or 'sum' or 'peak'"):
+            plots.hour_by_weekday(a_load(), show="median")
+
+
 class TestCalendar:
     def test_a_cell_is_a_day_and_a_column_a_week_from_monday(self):
         ax = plots.calendar(a_load(), ax=Figure().subplots())
@@ -353,12 +424,28 @@ class TestCalendar:
     def test_months_are_parted_by_lines(self):
         def lines(ax):
             (found,) = (c for c in ax.collections if isinstance(c, LineCollection))
-            return len(found.get_segments())
+            return len(found.get_segments()) / 2  # each in white, and in black above it
 
         assert lines(plots.calendar(a_load(), ax=Figure().subplots())) == 0
         # 1 February 2024 is a Thursday: one step across, four and three down.
         both = a_load("1D", end="2024-02-29")
         assert lines(plots.calendar(both, ax=Figure().subplots())) == 8
+
+    def test_a_year_is_named_once(self):
+        ax = plots.calendar(a_load("1D", "2023-11-05", "2024-02-20"), ax=Figure().subplots())
+        named = [label.get_text() for label in ax.get_xticklabels()]
+        assert named == ["Nov\n2023", "Dec", "Jan\n2024", "Feb"]
+
+    def test_without_words_the_same_is_drawn_with_no_title_and_no_scale(self):
+        told, bare = (
+            plots.calendar(a_load("1D"), words=words, ax=Figure().subplots())
+            for words in (True, False)
+        )
+        grids = [ax.collections[0].get_array() for ax in (told, bare)]
+        np.testing.assert_array_equal(*grids)
+        assert (bare.get_title(loc="left"), len(bare.figure.axes)) == ("", 1)
+        assert len(told.figure.axes) == 2
+        assert bare.get_xlabel() == told.get_xlabel()
 
     def test_several_years_are_bands(self):
         ax = plots.calendar(a_load("1D", "2023-07-01", "2025-03-01"), ax=Figure().subplots())

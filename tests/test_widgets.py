@@ -7,7 +7,7 @@ import pytest
 from widget_words import HOSTILE, tags, words
 
 from resonate_lab.errors import DurationError, FleetError, InstantError, WindowError
-from resonate_lab.whatif import what_if
+from resonate_lab.whatif import load, what_if
 from resonate_lab.whatif.systems import PolicyError
 from resonate_lab.widgets import CronExplorer, OutageSimulator
 from resonate_lab.widgets import explorer as explorer_module
@@ -90,6 +90,67 @@ class TestCronExplorerAnswers:
     def test_that_no_tick_is_left(self, explorer):
         explorer.text.value = "0 0 30 2 *"
         assert "No tick is left." in words(explorer.answer.value)
+
+
+class TestCronExplorerCalendar:
+    def test_counts_the_ticks_of_each_day_of_the_year_to_come(self, explorer):
+        explorer.text.value = "0 9 * * MON-FRI"
+        # 2024-01-01 is a Monday, and so is the 365th day: 52 weeks of five, and one.
+        assert words(explorer.year.value) == (
+            "From 2024-01-01 to 2024-12-30 (UTC) 261 of 365 days have ticks, 1 each."
+        )
+        explorer.text.value = "0 0-9 * * SUN"
+        assert "52 of 365 days have ticks, 10 each" in words(explorer.year.value)
+
+    def test_says_the_range_where_days_differ(self, explorer):
+        explorer.text.value = "0 0-23/12 1 * *"
+        assert "12 of 365 days have ticks, 1 to 2 each." in words(explorer.year.value)
+
+    def test_is_that_of_plots_calendar(self, explorer, monkeypatch):
+        seen = []
+        drawn = explorer_module.plots.calendar
+        monkeypatch.setattr(
+            explorer_module.plots,
+            "calendar",
+            lambda days, **how: seen.append(days) or drawn(days, **how),
+        )
+        explorer.text.value = "*/7 9 * * *"
+        one = pd.DataFrame({"id": ["a"], "cron": ["*/7 9 * * *"]})
+        expected = load(one, "2024-01-01 00:00:00.001", "2024-12-30 23:59:59", "1D")
+        assert seen[0].tolist() == expected.tolist()
+        assert (seen[0].index == expected.index).all()
+
+    def test_draws_the_same_picture_for_the_same_text_whatever_stood_there_before(self, explorer):
+        first = bytes(explorer.picture.value)
+        assert first.startswith(b"\x89PNG")
+        explorer.text.value = "0 0 1 * *"
+        assert bytes(explorer.picture.value) != first
+        explorer.text.value = "0 9 * * 1-5"
+        assert bytes(explorer.picture.value) == first
+
+    def test_is_hidden_where_there_is_none_and_comes_back(self, explorer):
+        for text, said in (
+            ("0 9 * * 8", ""),
+            ("0 9 29 2 * 2028", ""),
+            ("0 0 9 29 2 * 2028", "No tick falls in the year from 2024-01-01 to 2024-12-30."),
+        ):
+            explorer.text.value = text
+            assert words(explorer.year.value) == said
+            assert explorer.picture.layout.display == "none"
+            assert "<img" not in explorer.static().data
+        explorer.text.value = "0 9 * * *"
+        assert explorer.picture.layout.display is None
+
+    def test_ends_with_the_calendar_of_resonate(self):
+        for after in ("2100-06-01", "2100-12-31T23:59:59.999Z"):
+            explorer = CronExplorer("0 9 * * *", after=after)
+            assert "to 2100-12-31" in words(explorer.year.value)
+            explorer.close()
+
+    def test_stands_in_the_static_twin(self, explorer):
+        html = explorer.static().data
+        assert explorer.year.value in html
+        assert html.count("<img") == 1
 
 
 class TestCronExplorerRefuses:

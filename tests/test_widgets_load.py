@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from widget_words import HOSTILE, tags, words
 
-from resonate_lab.errors import DurationError, FleetError
+from resonate_lab.errors import DurationError, FleetError, WindowError
 from resonate_lab.whatif import spread
 from resonate_lab.widgets import FleetLoad
 
@@ -90,6 +90,41 @@ class TestBesideTheKernel:
 
         assert asyncio.run(counted()) > 3
 
+    def test_a_large_fleet_is_counted_there_and_the_bound_waits_for_it(self):
+        async def begun():
+            widget = FleetLoad(fleet(2_001), *WINDOW, within="5min")
+            first = widget.bound.disabled, widget.bound.max, widget.answer.value
+            await widget._work
+            last = widget.bound.disabled, widget.bound.value, widget.bound.max
+            said = words(widget.answer.value)
+            widget.close()
+            return first, last, said
+
+        first, last, said = asyncio.run(begun())
+        assert first == (True, 1, "")
+        assert last == (False, 1500, 2001)
+        assert spread(fleet(2_001), *WINDOW, 1500, "5min").headline().lower() in said.lower()
+
+    def test_a_large_fleet_closed_while_it_is_counted_says_nothing(self):
+        async def closed():
+            widget = FleetLoad(fleet(2_001), *WINDOW)
+            await asyncio.wait({widget._work}, timeout=0)
+            widget.close()
+            await widget._work
+            return widget.bound.disabled, widget.answer.value
+
+        assert asyncio.run(closed()) == (True, "")
+
+    def test_the_static_twin_of_a_large_fleet_waits_for_nobody(self):
+        async def asked():
+            widget = FleetLoad(fleet(2_001), *WINDOW, bound=2_000)
+            said = words(widget.static().data)
+            widget.close()
+            await widget._work
+            return said
+
+        assert "from 2,001 to" in asyncio.run(asked())
+
     def test_closing_ends_the_search(self):
         async def closed():
             widget = FleetLoad(fleet(400), *WINDOW, bound=20)
@@ -116,6 +151,8 @@ class TestStrangers:
     def test_wrong_arguments_where_they_are_given(self):
         with pytest.raises(FleetError, match="no cron column"):
             FleetLoad(pd.DataFrame({"id": ["a"]}), *WINDOW)
+        with pytest.raises(WindowError, match="1970 to 2100"):
+            FleetLoad(fleet(), "2024-01-01", "2105-01-01")
         with pytest.raises(DurationError, match="parsec"):
             FleetLoad(fleet(), *WINDOW, within="1 parsec")
 

@@ -12,7 +12,7 @@ from resonate_lab.plots.collisions import running_curve
 from resonate_lab.plots.drawing import png
 from resonate_lab.plots.endurance import endurance
 from resonate_lab.plots.lifelines import lifelines
-from resonate_lab.plots.load import calendar, hour_by_day, load_curve
+from resonate_lab.plots.load import calendar, hour_by_day, hour_by_weekday, load_curve
 from resonate_lab.plots.peaks import peak_bars
 from resonate_lab.plots.policies import policy_bars
 from resonate_lab.plots.profiles import profile_comparison
@@ -31,6 +31,7 @@ __all__ = [
     "clock_times",
     "endurance",
     "hour_by_day",
+    "hour_by_weekday",
     "levels",
     "lifelines",
     "load_curve",

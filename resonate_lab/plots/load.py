@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, QuadMesh
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from resonate_lab.errors import FrameError
@@ -24,7 +25,7 @@ from resonate_lab.plots.drawing import (
     time_axis,
 )
 
-__all__ = ["calendar", "hour_by_day", "load_curve"]
+__all__ = ["calendar", "hour_by_day", "hour_by_weekday", "load_curve"]
 
 _HOUR, _DAY = 3_600_000, 86_400_000  # ms
 _COLORS = "cividis"  # apart in every colour vision, and its lightness alone tells the order
@@ -37,6 +38,7 @@ _FRAMED = 12  # cells; more frames say nothing
 _CURVES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"), ("#000000", "-."))
 
 Show = Literal["sum", "peak"]
+ShowWeek = Literal["mean", "sum", "peak"]
 
 
 def hour_by_day(
@@ -69,11 +71,7 @@ def hour_by_day(
         `show` is none of the two
     """
     bins = _Bins.of(load, show)
-    if bins.width > _HOUR:
-        raise FrameError(
-            f"the load has bins of {format_duration(bins.width)}, too long for a row an hour: "
-            "use load(..., freq='1h'), or plots.calendar"
-        )
+    _need_hours(bins, "a row an hour")
     ax = new_axes(4.6) if ax is None else ax
     if not len(bins.at):
         return empty(ax, "the load has no bin")
@@ -93,7 +91,77 @@ def hour_by_day(
     return ax
 
 
-def calendar(load: pd.Series, *, show: Show = "sum", ax: Axes | None = None, **kwargs: Any) -> Axes:
+def hour_by_weekday(
+    load: pd.Series, *, show: ShowWeek = "mean", ax: Axes | None = None, **kwargs: Any
+) -> Axes:
+    """Draw a load as a heat map of the week: one row a weekday, one column an hour of the day.
+
+    Parameters
+    ----------
+    load : Series
+        numbers on a tz-aware DatetimeIndex of the bins' beginnings, as `whatif.load` returns
+        it, in bins of an hour or less; a bin belongs to the hour in which it begins
+    show : {"mean", "sum", "peak"}
+        colour by the ticks of such an hour on average over those the load has, which is fair
+        where it has five Mondays and four Tuesdays; by all of them; or by the busiest bin
+    ax : Axes, optional
+        default: a new figure
+    **kwargs
+        passed to `Axes.pcolormesh`
+
+    Returns
+    -------
+    Axes
+        the one that was given, or the new one
+
+    Raises
+    ------
+    FrameError
+        the Series is no load, or its bins are longer than an hour
+    ValueError
+        `show` is none of the three
+    """
+    bins = _Bins.of(load, show, ("mean", "sum", "peak"))
+    _need_hours(bins, "a column an hour")
+    ax = new_axes(3.4) if ax is None else ax
+    if not len(bins.at):
+        return empty(ax, "the load has no bin")
+    hours = bins.at // _HOUR
+    values = bins.gathered(_hour_of_week(hours), 168, show)
+    if show == "mean":
+        values /= np.maximum(np.bincount(_hour_of_week(np.unique(hours)), minlength=168), 1)
+    grid = values.reshape(7, 24)
+    what = {
+        "mean": "ticks an hour, on average",
+        "sum": "ticks in all such hours",
+        "peak": f"ticks in the busiest {format_duration(bins.width)}",
+    }[show]
+    _heat(ax, np.arange(25) - 0.5, np.arange(8) - 0.5, grid, kwargs, what)
+    ax.set_ylim(6.5, -0.5)
+    ax.set_yticks(range(7), _WEEKDAYS)
+    ax.set_xticks(range(0, 24, 3), [f"{hour:02d}:00" for hour in range(0, 24, 3)])
+    ax.set_xlabel(f"hour of the day (UTC), {_span(bins)}", fontsize=8.5)
+    day, hour = np.divmod(_busiest(values), 24)
+    _outline(ax, hour, day)
+    more = f" and {len(day) - 1:,} more" if len(day) > 1 else ""
+    most = f"{np.nanmax(values):,.1f}".removesuffix(".0")
+    ax.set_title(
+        f"{bins.values.sum():,.0f} ticks; busiest: {_WEEKDAYS[day[0]]} {hour[0]:02d}:00{more} with "
+        f"{most} {what}",
+        loc="left",
+        fontsize=10,
+    )
+    return ax
+
+
+def calendar(
+    load: pd.Series,
+    *,
+    show: Show = "sum",
+    words: bool = True,
+    ax: Axes | None = None,
+    **kwargs: Any,
+) -> Axes:
     """Draw a load as a calendar: one cell a day, one column a week, Monday on top.
 
     Up to ten weeks have the day and its number in each cell; more than a year is drawn in
@@ -106,6 +174,8 @@ def calendar(load: pd.Series, *, show: Show = "sum", ax: Axes | None = None, **k
         it, in bins of a day or less; a bin belongs to the day in which it begins
     show : {"sum", "peak"}
         colour by all ticks of the day, or by its busiest bin
+    words : bool
+        whether to write the title and the scale; the days and weeks are named always
     ax : Axes, optional
         default: a new figure, as high as the years need
     **kwargs
@@ -150,7 +220,7 @@ def calendar(load: pd.Series, *, show: Show = "sum", ax: Axes | None = None, **k
     grid = np.full(shape, np.nan)
     grid[row, column] = values
     edges = np.arange(shape[1] + 1) - 0.5, np.arange(shape[0] + 1) - 0.5
-    mesh = _heat(ax, *edges, grid, kwargs, _measure(bins, show, "day"))
+    mesh = _heat(ax, *edges, grid, kwargs, _measure(bins, show, "day") if words else None)
     ax.set_facecolor("none")
     _month_edges(ax, days, row, column, shape)
     if shape[1] <= _WEEKS_NAMED:
@@ -158,8 +228,9 @@ def calendar(load: pd.Series, *, show: Show = "sum", ax: Axes | None = None, **k
     _name_weeks(ax, days, row, column, shape, banded)
     busiest = _busiest(values)
     _outline(ax, column[busiest], row[busiest])
-    top = str(days[busiest[0]])
-    _entitle(ax, bins, show, "day", float(np.nanmax(values)), top, len(busiest))
+    if words:
+        top = str(days[busiest[0]])
+        _entitle(ax, bins, show, "day", float(np.nanmax(values)), top, len(busiest))
     return ax
 
 
@@ -242,9 +313,9 @@ class _Bins(NamedTuple):
     width: int
 
     @classmethod
-    def of(cls, load: pd.Series, show: str) -> _Bins:
-        if show not in ("sum", "peak"):
-            raise ValueError(f"show is {show!r}, but must be 'sum' or 'peak'")
+    def of(cls, load: pd.Series, show: str, known: Sequence[str] = ("sum", "peak")) -> _Bins:
+        if show not in known:
+            raise ValueError(f"show is {show!r}, but must be {' or '.join(map(repr, known))}")
         index = load.index if isinstance(load, pd.Series) else None
         if not isinstance(index, pd.DatetimeIndex) or index.tz is None:
             what = "no Series" if index is None else f"indexed by {type(index).__name__}"
@@ -283,11 +354,25 @@ class _Bins(NamedTuple):
     def gathered(
         self, cell: npt.NDArray[np.int64], cells: int, show: str
     ) -> npt.NDArray[np.float64]:
-        """Return the sum or the highest bin of each cell, NaN where there is none."""
+        """Return the sum, or for "peak" the highest bin, of each cell, NaN where there is none."""
         found = np.full(cells, np.nan)
         found[cell] = 0
-        (np.add if show == "sum" else np.maximum).at(found, cell, self.values)
+        (np.maximum if show == "peak" else np.add).at(found, cell, self.values)
         return found
+
+
+def _need_hours(bins: _Bins, cells: str) -> None:
+    if bins.width > _HOUR:
+        raise FrameError(
+            f"the load has bins of {format_duration(bins.width)}, too long for {cells}: "
+            "use load(..., freq='1h'), or plots.calendar"
+        )
+
+
+def _hour_of_week(hours: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return how many hours after Monday 00:00 UTC each hour since the Unix epoch begins."""
+    # 1970-01-01 was a Thursday, three days after a Monday.
+    return (hours + 3 * 24) % 168
 
 
 def _measure(bins: _Bins, show: str, cell: str) -> str:
@@ -297,7 +382,12 @@ def _measure(bins: _Bins, show: str, cell: str) -> str:
 
 
 def _heat(
-    ax: Axes, x: Any, y: Any, grid: npt.NDArray[np.float64], kwargs: dict[str, Any], words: str
+    ax: Axes,
+    x: Any,
+    y: Any,
+    grid: npt.NDArray[np.float64],
+    kwargs: dict[str, Any],
+    scale: str | None,
 ) -> QuadMesh:
     lowest, highest = float(np.nanmin(grid)), max(float(np.nanmax(grid)), 1)
     # From 0, unless that would leave all cells alike; but a tenth is no great difference.
@@ -307,11 +397,12 @@ def _heat(
         look |= {"edgecolors": "white", "linewidth": 0.4}
     mesh = ax.pcolormesh(x, y, np.ma.masked_invalid(grid), **(look | kwargs))
     ax.set_facecolor(_OUTSIDE)
-    bar = ax.figure.colorbar(mesh, ax=ax, pad=0.015, aspect=30)
-    bar.set_label(words, fontsize=8.5)
-    bar.ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-    bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    bar.ax.tick_params(labelsize=8)
+    if scale is not None:
+        bar = ax.figure.colorbar(mesh, ax=ax, pad=0.015, aspect=30)
+        bar.set_label(scale, fontsize=8.5)
+        bar.ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
+        bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        bar.ax.tick_params(labelsize=8)
     ax.tick_params(labelsize=8.5, length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
@@ -326,10 +417,11 @@ def _outline(ax: Axes, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
     """Frame the busiest cells, where they are few, in two tones that show on any colour."""
     if len(x) > _FRAMED:
         return
+    corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) - 0.5
+    cells = (Path(corners + cell, closed=True) for cell in np.column_stack([x, y]))
+    frames = Path.make_compound_path(*cells)
     for color, width in (("white", 2.6), ("#D55E00", 1.4)):
-        for left, low in zip(x - 0.5, y - 0.5, strict=True):
-            frame = Rectangle((left, low), 1, 1, fill=False, ec=color, lw=width, zorder=4)
-            ax.add_patch(frame)
+        ax.add_patch(PathPatch(frames, fill=False, ec=color, lw=width, zorder=4))
 
 
 def _span(bins: _Bins) -> str:
@@ -391,7 +483,10 @@ def _month_edges(
         for y, x in np.argwhere((here != place) & (here >= 0) & (place >= 0)).tolist():
             low, left = y + 0.5 * (1 if down else -1), x + 0.5 * (1 if right else -1)
             lines.append([(left, low), (left + down, low + right)])
-    ax.add_collection(LineCollection(lines, colors="black", linewidths=1.3, zorder=3))
+    # Each in white as well, below it, since black is lost on the days of few ticks.
+    n = len(lines)
+    colors, widths = ["white"] * n + ["black"] * n, [2.8] * n + [1.2] * n
+    ax.add_collection(LineCollection(lines * 2, colors=colors, linewidths=widths, zorder=3))
 
 
 def _write_days(
@@ -427,11 +522,12 @@ def _name_weeks(
         ax.set_yticks(list(middle.values()), [str(year) for year in middle])
     else:
         ax.set_yticks(rows, [_WEEKDAYS[y % 8] for y in rows])
-    # Under the first day of each month, once for all bands.
+    # Under the first day of each month, once for all bands; a year once.
     firsts: dict[str, int] = {}
     for x, date in zip(column.tolist(), days.astype(object), strict=True):
         if date.day == 1 or not firsts:
-            firsts.setdefault(f"{date:%b}" if banded else f"{date:%b\n%Y}", x)
+            year = "" if banded or (firsts and date.month > 1) else f"\n{date:%Y}"
+            firsts.setdefault(f"{date:%b}{year}", x)
     if shape[1] <= _WEEKS_NAMED:
         first = int(days[0].astype(np.int64))
         mondays = first - (first + 3) % 7 + 7 * np.arange(shape[1])

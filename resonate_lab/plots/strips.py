@@ -15,7 +15,9 @@ __all__ = ["strips"]
 _BAND, _GAP = 3, 1  # rows of the image: a state's, and between two
 
 
-def strips(ax: Axes, counts: npt.NDArray[np.int64], extent: tuple[float, float]) -> None:
+def strips(
+    ax: Axes, counts: npt.NDArray[np.int64], extent: tuple[float, float], *, words: bool
+) -> None:
     """Draw counts by lane, pixel and state as one image: a strip a state, in a fixed order."""
     lanes, columns, states = counts.shape
     height = states * (_BAND + _GAP) + _GAP
@@ -33,6 +35,8 @@ def strips(ax: Axes, counts: npt.NDArray[np.int64], extent: tuple[float, float])
         interpolation="nearest",
         zorder=2,
     )
+    if not words:
+        return
     handles = [
         Patch(color=style.color, label=f"strip {at + 1} of a lane: {style.label}")
         for at, style in enumerate(STATE_STYLE.values())

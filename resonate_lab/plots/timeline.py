@@ -41,6 +41,8 @@ _FAN_LINES = 48
 _TICK_RAIL, _FIRE_RAIL = -0.16, 0.30
 _MOST_MARKED = 20_000  # ticks of a window; more are counted by pixel
 _COLUMNS = 1_000  # pixels of a lane in which they are counted
+_MARKED = "a marker stands at a tick's logical time; a line leads from it to its firing"
+_COUNTED = "a strip of a lane stands for a state; the darker it is, the more ticks are due"
 _OF_TICKS = ["schedule_id", "scheduled_at", "fired_at", "state", "dispatched"]
 
 
@@ -52,6 +54,7 @@ def catch_up_timeline(
     max_lanes: int = 30,
     lanes: Sequence[str] | None = None,
     window: tuple[Instant, Instant] | None = None,
+    words: bool = True,
     **kwargs: Any,
 ) -> Axes:
     """Draw when missed ticks were due and when they fire: one lane a schedule.
@@ -75,6 +78,9 @@ def catch_up_timeline(
         the schedules to draw, top to bottom; default: in the order of the frame
     window : (from, to), optional
         the closed window of logical times to draw; default: all of them
+    words : bool
+        whether to write the title, the legend and the numbers at the right; names and times
+        are written always
     **kwargs
         passed to `Axes.scatter`, for every state
 
@@ -112,16 +118,19 @@ def catch_up_timeline(
         return empty(ax, "no tick was missed")
     shown = lane >= 0
     if window is not None:
-        return _windowed(ax, ticks, lane, names, window, down, kwargs)
+        return _windowed(ax, ticks, lane, names, window, down, words, kwargs)
     drawn = _Drawn.of(ticks[shown], lane[shown])
     _shade(ax, ticks, down)
     _lane_rules(ax, len(names))
     _fans(ax, drawn)
     _markers(ax, drawn, kwargs)
-    _name_lanes(ax, names, drawn)
+    _finish(ax, names)
+    if not words:
+        return ax
+    _count_lanes(ax, names, drawn)
     if len(every) > len(names) or not shown.all():
         _more(ax, ticks, shown, len(names))
-    _finish(ax, ticks, down)
+    _entitle(ax, ticks, down)
     return ax
 
 
@@ -239,18 +248,15 @@ def _thinned(drawn: _Drawn) -> _Drawn:
     return drawn.take(np.unique(key, return_index=True)[1])
 
 
-def _name_lanes(ax: Axes, names: Sequence[str], drawn: _Drawn) -> None:
+def _count_lanes(ax: Axes, names: Sequence[str], drawn: _Drawn) -> None:
     count = len(names)
     sent = np.bincount(drawn.lane[drawn.dispatched], minlength=count)
     born = np.isin(drawn.state, _BORN_SETTLED)
-    _tell_lanes(ax, names, sent, np.bincount(drawn.lane[born], minlength=count))
+    _tell_lanes(ax, sent, np.bincount(drawn.lane[born], minlength=count))
 
 
-def _tell_lanes(
-    ax: Axes, names: Sequence[str], sent: npt.NDArray[Any], expired: npt.NDArray[Any]
-) -> None:
-    name_lanes(ax, names)
-    for lane in range(len(names)):
+def _tell_lanes(ax: Axes, sent: npt.NDArray[Any], expired: npt.NDArray[Any]) -> None:
+    for lane in range(len(sent)):
         ax.annotate(
             f"{sent[lane]:,} sent, {expired[lane]:,} expired",
             (1.005, lane),
@@ -277,31 +283,36 @@ def _more(ax: Axes, ticks: pd.DataFrame, shown: npt.NDArray[np.bool_], lanes: in
     )
 
 
-def _finish(ax: Axes, ticks: pd.DataFrame, down: Outages | None) -> None:
+def _finish(ax: Axes, names: Sequence[str]) -> None:
+    name_lanes(ax, names)
+    time_axis(ax, "time (UTC)")
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+
+
+def _entitle(ax: Axes, ticks: pd.DataFrame, down: Outages | None) -> None:
     outages = _windows(ticks, down)
-    start, up = outages[0][0], outages[-1][1]
     length = sum(end - begin for begin, end in outages)
     sent = int(ticks["dispatched"].sum())
     born = int(ticks["state"].isin(_BORN_SETTLED).sum())
-    ax.set_title(
+    _say(
+        ax,
         f"{format_duration(length)} down: {len(ticks):,} missed ticks, "
         f"{sent:,} execute messages at restart, {born:,} promises born expired",
-        loc="left",
-        fontsize=10,
-        pad=22,
+        (outages[0][0], outages[-1][1]),
+        _MARKED,
     )
+
+
+def _say(ax: Axes, title: str, span: tuple[int, int], note: str) -> None:
+    ax.set_title(title, loc="left", fontsize=10, pad=22)
     if ax.get_legend_handles_labels()[0]:
         ax.legend(
             loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=8, frameon=False,
             borderaxespad=0.2, handletextpad=0.3, borderpad=0.1,
         )  # fmt: skip
-    time_axis(
-        ax,
-        f"time (UTC), {format_instant(start)} to {format_instant(up)}\n"
-        "a marker stands at a tick's logical time; a line leads from it to its firing",
-    )
-    for side in ("top", "right", "left"):
-        ax.spines[side].set_visible(False)
+    times = f"{format_instant(span[0])} to {format_instant(span[1])}"
+    ax.set_xlabel(f"time (UTC), {times}\n{note}", fontsize=8.5)
 
 
 # --- a window of many ticks ---------------------------------------------------------------
@@ -314,6 +325,7 @@ def _windowed(
     names: Sequence[str],
     window: tuple[Instant, Instant],
     down: Outages | None,
+    words: bool,
     kwargs: dict[str, Any],
 ) -> Axes:
     """Draw the ticks of a window: one by one, or counted by pixel where they are many."""
@@ -321,7 +333,7 @@ def _windowed(
     low, high = as_days(np.array([start, end], dtype="datetime64[ms]")).tolist()
     _shade(ax, ticks, down)
     ticks, lane = _due_within(ticks, lane, start, end)
-    codes, sent = state_codes(ticks), ticks["dispatched"].to_numpy(dtype=bool)
+    codes = state_codes(ticks)
     _lane_rules(ax, len(names))
     many = len(ticks) > _MOST_MARKED
     if many:
@@ -329,29 +341,26 @@ def _windowed(
         cells = (lane * _COLUMNS + column) * len(STATE_STYLE) + codes
         shape = (len(names), _COLUMNS, len(STATE_STYLE))
         counts = np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)
-        strips(ax, counts, (low, high))
+        strips(ax, counts, (low, high), words=words)
     else:
         drawn = _Drawn.of(ticks, lane)
         _fans(ax, drawn)
         _markers(ax, drawn, kwargs)
+    _finish(ax, names)
+    ax.set_xlim(low, max(high, low + 1e-8))
+    if not words:
+        return ax
+    sent = ticks["dispatched"].to_numpy(dtype=bool)
     born = np.array([state in _BORN_SETTLED for state in STATE_STYLE])[codes]
     expired = np.bincount(lane[born], minlength=len(names))
-    _tell_lanes(ax, names, np.bincount(lane[sent], minlength=len(names)), expired)
-    _finish(ax, ticks.iloc[:0], (start, end))
-    ax.set_title(
+    _tell_lanes(ax, np.bincount(lane[sent], minlength=len(names)), expired)
+    _say(
+        ax,
         f"{len(ticks):,} ticks due in these {format_duration(end - start)}, {sent.sum():,} of them "
         f"sent, {born.sum():,} born expired",
-        loc="left",
-        fontsize=10,
-        pad=22,
+        (start, end),
+        _COUNTED if many else _MARKED,
     )
-    if many:
-        ax.set_xlabel(
-            f"time (UTC), {format_instant(start)} to {format_instant(end)}\n"
-            "a strip of a lane stands for a state; the darker it is, the more ticks are due",
-            fontsize=8.5,
-        )
-    ax.set_xlim(low, max(high, low + 1e-8))
     return ax
 
 

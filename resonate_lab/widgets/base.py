@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
-from io import BytesIO
 
 import ipywidgets
 import pandas as pd
@@ -18,6 +17,7 @@ from matplotlib.figure import Figure
 from resonate_lab import _html, plots
 from resonate_lab.errors import ResonateLabError
 from resonate_lab.plots.states import state_codes
+from resonate_lab.widgets.canvas import Canvas
 
 __all__ = [
     "ANSWER",
@@ -25,6 +25,7 @@ __all__ = [
     "ROWS",
     "WHOLE_LABEL",
     "Live",
+    "bare_axes",
     "body",
     "button",
     "control",
@@ -39,7 +40,6 @@ __all__ = [
     "side_by_side",
     "state_signs",
     "text_of",
-    "without_words",
 ]
 
 ROWS = 8  # of a table
@@ -163,25 +163,27 @@ def scrolled(picture: ipywidgets.Image) -> ipywidgets.Box:
     return ipywidgets.Box((picture,), layout={"width": "100%", "overflow": "auto hidden"})
 
 
+def bare_axes(height: float, left: float, below: float = 0.5) -> Axes:
+    """Return the Axes of a figure, with a share at its left and inches below for names.
+
+    No word of it moves with what is drawn, so no word is measured to place another.
+    """
+    figure = Figure(figsize=(10, height), dpi=100)
+    Canvas(figure)
+    ax = figure.add_axes((left, below / height, 0.99 - left, 1 - (below + 0.1) / height))
+    ax.set_title("", y=1)
+    ax.xaxis.set_label_coords(0.5, 0.22 / height, transform=figure.transFigure)
+    ax.yaxis.set_label_coords(0, 0.5)
+    return ax
+
+
 def emptied(ax: Axes) -> Axes:
     """Return an Axes without what was drawn on it, but with its axes' ticks.
 
     New axes with their ticks would take a quarter of the time that a picture takes.
     """
-    for old in (*ax.collections, *ax.lines, *ax.patches, *ax.images):
+    for old in (*ax.collections, *ax.lines, *ax.patches, *ax.images, *ax.texts):
         old.remove()
-    return ax
-
-
-def without_words(ax: Axes) -> Axes:
-    """Return an Axes without the words that the page says in text.
-
-    A drawn letter costs matplotlib a tenth of a millisecond.
-    """
-    for said in filter(None, (ax.get_legend(), *ax.texts)):
-        said.remove()
-    ax.set_title("", loc="left")
-    ax.set_xlabel("time (UTC)", fontsize=8)
     return ax
 
 
@@ -197,12 +199,11 @@ def state_signs(ticks: pd.DataFrame) -> str:
 
 
 def png(ax: Axes) -> bytes:
-    """Return the figure of an Axes as PNG."""
-    out = BytesIO()
+    """Return the figure of an Axes as PNG; one of `bare_axes` keeps its words for the next."""
     figure = ax.figure
     assert isinstance(figure, Figure)  # and no part of one
-    figure.savefig(out, format="png", pil_kwargs={"compress_level": 1})
-    return out.getvalue()
+    canvas = figure.canvas
+    return (canvas if isinstance(canvas, Canvas) else Canvas(figure)).png()
 
 
 def picture_tag(words: str, image: bytes) -> str:

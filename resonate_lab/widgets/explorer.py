@@ -1,4 +1,4 @@
-"""The cron explorer: type a cron text, and read what it means."""
+"""The cron explorer: type a cron text, read what it means, and see its days of a year."""
 
 from __future__ import annotations
 
@@ -10,13 +10,29 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, available_timezones
 
 import ipywidgets
+import pandas as pd
 from IPython.display import HTML
 
-from resonate_lab import _html
+from resonate_lab import _html, plots
 from resonate_lab.cron import DIALECTS, CronError, CronExpression, crontab, lint
 from resonate_lab.errors import WindowError
 from resonate_lab.instants import EPOCH_END_MS, format_duration, format_instant, instant_ms
-from resonate_lab.widgets.base import ANSWER, Live, body, control, sentence, shown, text_of
+from resonate_lab.whatif.load import Bins, tallied
+from resonate_lab.widgets.base import (
+    ANSWER,
+    PICTURE,
+    Live,
+    bare_axes,
+    body,
+    control,
+    emptied,
+    picture_tag,
+    png,
+    scrolled,
+    sentence,
+    shown,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Instant
@@ -24,10 +40,13 @@ if TYPE_CHECKING:
 __all__ = ["CronExplorer"]
 
 _TICKS = 7  # a week of a daily schedule
+_DAY_MS = 86_400_000
 
 
 class CronExplorer(Live):
     """Type a cron text and see what it means: words, ticks, findings, the crontab reading.
+
+    Below stands the calendar of the year to come: the ticks of each day, in UTC.
 
     Parameters
     ----------
@@ -47,6 +66,8 @@ class CronExplorer(Live):
         the controls; set their ``value`` to ask from code
     answer : ipywidgets.HTML
         the answer
+    year, picture : ipywidgets.HTML, ipywidgets.Image
+        the calendar in a sentence, and drawn; there is none where there is no tick
 
     Raises
     ------
@@ -99,25 +120,71 @@ class CronExplorer(Live):
             layout=control("16em"),
         )
         self.answer = ipywidgets.HTML(layout=ANSWER)
-        self._assemble((self.text, self.dialect, self.zone), (self.answer,))
+        self.year = ipywidgets.HTML(layout=ANSWER)
+        self.picture = ipywidgets.Image(format="png", layout=PICTURE)
+        self._ax = bare_axes(1.95, left=0.05, below=0.62)
+        views = (self.answer, self.year, scrolled(self.picture))
+        self._assemble((self.text, self.dialect, self.zone), views)
 
     def static(self) -> HTML:
         """Return the question and its answer as they stand, as HTML that needs no kernel."""
         asked = f"<code>{_html.escape(self.text.value)}</code> in dialect {self.dialect.value}"
-        return shown(f"<p>{asked}</p>{self._answer()}")
+        after = self._after()
+        said, picture = self._calendar(after)
+        drawn = picture_tag("Calendar of the ticks of a year.", picture) if picture else ""
+        return shown(f"<p>{asked}</p>{self._answer(after)}{said}{drawn}")
 
     def _follow(self, _change: object = None) -> None:
-        self.answer.value = self._answer()
+        after = self._after()
+        self.answer.value = self._answer(after)  # first what is there first
+        self.year.value, picture = self._calendar(after)
+        if picture:
+            self.picture.value = picture
+        self.picture.layout.display = None if picture else "none"
 
-    def _answer(self) -> str:
-        after = time.time_ns() // 1_000_000 if self._after_ms is None else self._after_ms
-        return _meaning(self.text.value, self.dialect.value, self.zone.value.strip(), after)
+    def _after(self) -> int:
+        return time.time_ns() // 1_000_000 if self._after_ms is None else self._after_ms
+
+    def _answer(self, after_ms: int) -> str:
+        return _meaning(self.text.value, self.dialect.value, self.zone.value.strip(), after_ms)
+
+    def _calendar(self, after_ms: int) -> tuple[str, bytes]:
+        """Return the year to come in a sentence, and drawn; nothing of a text that is refused."""
+        try:
+            days = _days(self.text.value, self.dialect.value, after_ms)
+        except CronError:
+            return "", b""
+        said = body(f"<p>{_in_words(days)}</p>")
+        if not days.any():
+            return said, b""
+        return said, png(plots.calendar(days, words=False, ax=emptied(self._ax)))
 
 
 def _supported(ms: int) -> int:
     if not 0 <= ms < EPOCH_END_MS:
         raise WindowError(f"after {format_instant(ms)} is outside 1970-2100; give an instant in it")
     return ms
+
+
+def _days(text: str, dialect: str, after_ms: int) -> pd.Series:
+    """Return the ticks of each day (UTC) of 365, strictly after an instant in the first."""
+    end = min((after_ms // _DAY_MS + 365) * _DAY_MS, EPOCH_END_MS) - 1
+    start = min(after_ms + 1, end)
+    bins = Bins(start, end, _DAY_MS)
+    return pd.Series(tallied({CronExpression(text, dialect): 1}, bins), index=bins.begins())
+
+
+def _in_words(days: pd.Series) -> str:
+    first, last = (f"{day:%Y-%m-%d}" for day in (days.index[0], days.index[-1]))
+    if not days.any():
+        return f"No tick falls in the year from {first} to {last}."
+    busy, most, least = days[days > 0], days.max(), days[days > 0].min()
+    each = f"{least:,}" if least == most else f"{least:,} to {most:,}"
+    tone = "" if least == most else " The lighter a day, the more."
+    return (
+        f"From {first} to {last} (UTC) {len(busy):,} of {len(days):,} days have ticks, "
+        f"{each} each.{tone}"
+    )
 
 
 def _meaning(text: str, dialect: str, zone: str, after_ms: int) -> str:

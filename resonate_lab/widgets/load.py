@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import ipywidgets
 from IPython.display import HTML
@@ -40,6 +40,10 @@ __all__ = ["FleetLoad"]
 
 _WITHIN = ("5min", "15min", "30min", "1h", "2h")
 _LOOK_EVERY = 0.1  # seconds between two looks at work under way
+_AT_ONCE = 2_000  # schedules; more take longer to count than a page likes to wait
+
+
+Found = TypeVar("Found")
 
 
 class _Question(NamedTuple):
@@ -56,8 +60,9 @@ class FleetLoad(Live):
     """See the load of a fleet as a heat map, drag a bound, and see what would move.
 
     In a notebook the search runs beside the kernel, which stays free; a bar shows how far it
-    is, and a control that moves meanwhile ends it for a new one. Without a running event loop
-    it is done at once.
+    is, and a control that moves meanwhile ends it for a new one. More than 2,000 schedules are
+    counted there first, and only then can the bound be dragged. Without a running event loop
+    all is done at once.
 
     Parameters
     ----------
@@ -116,14 +121,17 @@ class FleetLoad(Live):
     ) -> None:
         self._window = (start, end, freq)
         self._fleet = read_fleet(fleet)
-        peak = max(int(load(self._fleet, *self._window).max()), 1)
+        self._bound = bound
+        # Which refuses a window before anything is on a page.
+        load(self._fleet.head(1), *self._window)
         most = format_duration(duration_ms(within, "within")).replace(" ", "")
         super().__init__()
         self.bound = ipywidgets.IntSlider(
-            value=max(1, peak * 3 // 4) if bound is None else bound,
+            value=bound or 1,
             min=1,
-            max=max(peak, bound or 1),
+            max=max(bound or 1, 1),
             description="Most ticks a bin",
+            disabled=True,  # until it is known how far it reaches
             style=WHOLE_LABEL,
             layout=control("24em"),
         )
@@ -135,16 +143,20 @@ class FleetLoad(Live):
             layout=control("12em"),
         )
         self.progress = ipywidgets.FloatProgress(
-            min=0, max=1, description="Searching", layout={"width": "100%", "visibility": "hidden"}
+            min=0, max=1, layout={"width": "100%", "visibility": "hidden"}
         )
         self.answer = ipywidgets.HTML(layout=ANSWER)
         self.picture = ipywidgets.Image(format="png", layout=PICTURE)
         views = (self.progress, self.answer, scrolled(self.picture))
+        if len(self._fleet) <= _AT_ONCE or _running_loop() is None:
+            self._reach(self._peak(self._asked))
         self._assemble((self.bound, self.within), views)
 
     def static(self) -> HTML:
         """Return the question and its answer as they stand, as HTML that needs no kernel."""
         try:
+            if self.bound.disabled:
+                self._reach(self._peak(self._asked))
             found = self._search(self._question())
         except ResonateLabError as error:
             return shown(problem(error))
@@ -158,33 +170,54 @@ class FleetLoad(Live):
     def _question(self) -> _Question:
         return _Question(self._asked, self.bound.value, self.within.value)
 
+    def _peak(self, number: int) -> int:
+        counted = load(self._fleet, *self._window, progress=self._watch(number))
+        return max(int(counted.max()), 1)
+
+    def _reach(self, peak: int) -> None:
+        """Let the bound be dragged up to the peak of the load."""
+        self.bound.max = max(peak, self.bound.max)
+        if self._bound is None:
+            self.bound.value = max(1, peak * 3 // 4)
+        self.bound.disabled = False
+
     def _follow(self, _change: object = None) -> None:
         self._asked += 1
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
+        loop = _running_loop()
+        if loop is None:
             self._show(*self._answered(self._question()))
-            return
-        if self._work is None or self._work.done():
+        elif self._work is None or self._work.done():
             self._work = loop.create_task(self._answer_beside(loop))
 
     async def _answer_beside(self, loop: asyncio.AbstractEventLoop) -> None:
         """Answer the latest question in a thread; ask anew while there is a later one."""
         while True:
-            question, self._share = self._question(), 0.0
-            work = loop.run_in_executor(None, self._answered, question)
-            while not (await asyncio.wait({work}, timeout=_LOOK_EVERY))[0]:
-                self.progress.value, self.progress.layout.visibility = self._share, "visible"
             try:
-                answer = work.result()
+                if self.bound.disabled:
+                    self._reach(await self._beside(loop, "Counting", self._peak, self._asked))
+                question = self._question()
+                answer = await self._beside(loop, "Searching", self._answered, question)
             except _Superseded:
                 if not self._undo:
                     return  # closed
                 continue
+            except ResonateLabError as error:
+                question, answer = self._question(), (problem(error), b"")
             self.progress.layout.visibility = "hidden"
             self._show(*answer)
             if question.number == self._asked:
                 return
+
+    async def _beside(
+        self, loop: asyncio.AbstractEventLoop, name: str, work: Callable[[Any], Found], asked: Any
+    ) -> Found:
+        """Return what work in a thread finds; the bar shows meanwhile how far it is."""
+        self._share = 0.0
+        found = loop.run_in_executor(None, work, asked)
+        while not (await asyncio.wait({found}, timeout=_LOOK_EVERY))[0]:
+            self.progress.description, self.progress.value = name, self._share
+            self.progress.layout.visibility = "visible"
+        return found.result()
 
     def _answered(self, question: _Question) -> tuple[str, bytes]:
         try:
@@ -194,23 +227,34 @@ class FleetLoad(Live):
         return _words(found), _picture(found)
 
     def _search(self, question: _Question) -> Spread:
+        start, end, freq = self._window
+        watch = self._watch(question.number)
+        return spread(
+            self._fleet, start, end, question.bound, question.within, freq, progress=watch
+        )
+
+    def _watch(self, number: int) -> Callable[[Iterable[int]], Iterator[int]]:
         def watched(rows: Iterable[int]) -> Iterator[int]:
             whole = list(rows)
             for done, row in enumerate(whole):
-                if question.number != self._asked:
+                if number != self._asked:
                     raise _Superseded
                 self._share = done / len(whole)
                 yield row
 
-        start, end, freq = self._window
-        return spread(
-            self._fleet, start, end, question.bound, question.within, freq, progress=watched
-        )
+        return watched
 
     def _show(self, words: str, picture: bytes) -> None:
         self.answer.value = words
         self.picture.value = picture
         self.picture.layout.display = None if picture else "none"
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def _words(found: Spread) -> str:

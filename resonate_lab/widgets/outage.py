@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import ipywidgets
 from IPython.display import HTML
-from matplotlib.figure import Figure
 
 from resonate_lab import _html
 from resonate_lab.errors import ResonateLabError
@@ -23,6 +22,7 @@ from resonate_lab.widgets.base import (
     ROWS,
     WHOLE_LABEL,
     Live,
+    bare_axes,
     body,
     control,
     emptied,
@@ -34,7 +34,6 @@ from resonate_lab.widgets.base import (
     shown,
     state_signs,
     text_of,
-    without_words,
 )
 
 if TYPE_CHECKING:
@@ -238,30 +237,21 @@ def _counters(asked: WhatIf) -> str:
 
 
 class _Timeline:
-    """Draws outages one after another on the same Axes.
-
-    New axes with their ticks would take a quarter of the time that a picture takes.
-    """
+    """Draws outages one after another on the same Axes."""
 
     def __init__(self, lanes: Sequence[str]) -> None:
         self._lanes = lanes
         self._ax = self._new_axes()
 
     def _new_axes(self) -> Axes:
-        height = 0.8 + 0.28 * max(len(self._lanes), 2)
-        figure = Figure(figsize=(10, height), dpi=100)
-        return figure.add_axes((0.22, 0.5 / height, 0.77, 1 - 0.6 / height))
+        return bare_axes(0.8 + 0.28 * max(len(self._lanes), 2), left=0.22)
 
     def png(self, asked: WhatIf) -> bytes:
         """Return the picture of an outage."""
-        if asked.ticks["schedule_id"].isin(self._lanes).any():
-            return png(self._drawn(asked))
-        return png(asked.plot(ax=self._new_axes(), lanes=()))
-
-    def _drawn(self, asked: WhatIf) -> Axes:
-        ax = asked.plot(ax=emptied(self._ax), lanes=self._lanes, max_lanes=_LANES)
-        ax.set_ylim(len(self._lanes) - 0.5, -0.5)
-        return without_words(ax)
+        if not asked.ticks["schedule_id"].isin(self._lanes).any():
+            return png(asked.plot(ax=self._new_axes(), lanes=()))
+        ax, lanes = emptied(self._ax), self._lanes
+        return png(asked.plot(ax=ax, lanes=lanes, max_lanes=_LANES, words=False))
 
 
 def _of_lanes(asked: WhatIf, lanes: Sequence[str]) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from resonate_lab.widgets.base import (
     PICTURE,
     WHOLE_LABEL,
     Live,
+    bare_axes,
     body,
     button,
     control,
@@ -24,12 +25,10 @@ from resonate_lab.widgets.base import (
     scrolled,
     shown,
     state_signs,
-    without_words,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
     from resonate_lab.instants import Instant
 
@@ -99,7 +98,7 @@ class TickTimeline(Live):
         at = self._ticks["scheduled_at"]
         self._first = instant_ms(at.iloc[0]) if len(at) else 0
         self._last = instant_ms(at.iloc[-1]) if len(at) else 0
-        self._ax = self._new_axes()
+        self._ax = bare_axes(1.0 + 0.28 * max(len(self._lanes), 2), left=0.24)
         self._signs = state_signs(self._ticks)
         super().__init__()
         spans = _spans(self._last - self._first)
@@ -171,21 +170,18 @@ class TickTimeline(Live):
             "state has a strip of the lane instead, in this order; the darker it is, the more.</p>",
         )
 
-    def _new_axes(self) -> Axes:
-        height = 1.0 + 0.28 * max(len(self._lanes), 2)
-        figure = Figure(figsize=(10, height), dpi=100)
-        return figure.add_axes((0.24, 0.5 / height, 0.74, 1 - 0.6 / height))
-
     def _png(self) -> bytes:
-        ax = plots.catch_up_timeline(
-            self._ticks,
-            down=self._down,
-            window=self.window,
-            lanes=self._lanes,
-            max_lanes=max(len(self._lanes), 1),
-            ax=emptied(self._ax) if self._lanes else Figure().subplots(),
+        return png(
+            plots.catch_up_timeline(
+                self._ticks,
+                down=self._down,
+                window=self.window,
+                lanes=self._lanes,
+                max_lanes=max(len(self._lanes), 1),
+                words=False,
+                ax=emptied(self._ax),
+            )
         )
-        return png(without_words(ax) if self._lanes else ax)
 
 
 def _spans(whole: int) -> list[int]:
