@@ -258,7 +258,7 @@ def rows(seconds: float = 60.0) -> Iterator[Row]:
     yield row(f"{what}schedules created", found["creations"], "1/s", 0.98 * CREATIONS,
               at_least=True)  # fmt: skip
     yield row(f"{what}promises fired and told", found["fired"], "1/s", 0.98 * FIRED, at_least=True)
-    yield row(f"{what}median of a creation", found["p50_ms"], "ms", 20)
+    yield row(f"{what}median of a creation", found["p50_ms"], "ms", 100)
     yield row(f"{what}p99 of a creation", found["p99_ms"], "ms", 1000)
     yield row(f"{what}p99 from tick to worker", found["told_p99_ms"], "ms", 1000)
     yield row(f"{what}memory for each record stored", found["kb_a_record"], "kB", 3)
