@@ -25,13 +25,15 @@ SOURCES := _fastcron.pyx setup.py MANIFEST.in $(shell find resonate_lab -name '*
 
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 
-.PHONY: help demo test test-browser lab notebooks docs pictures bench lint sanitize fuzz clean
+.PHONY: help demo test test-browser test-node lab notebooks docs pictures bench lint sanitize \
+    fuzz fuzz-http clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo          the main job on real schedules: tables, pictures, a report'
 	@echo 'make test          every test that needs no browser'
 	@echo 'make test-browser  the notebook page and its widgets in headless Chromium'
+	@echo 'make test-node     the TypeScript SDK over HTTP, on Node 22 (both come from npm)'
 	@echo 'make lab           the notebooks, in JupyterLab'
 	@echo 'make notebooks     each executed, as a page that needs no kernel: build/notebooks/'
 	@echo 'make docs          the site, warnings as errors, links checked: build/site/index.html'
@@ -40,6 +42,7 @@ help:
 	@echo 'make lint          ruff, mypy, cython-lint, and the stub against the compiled core'
 	@echo 'make sanitize      the core under the address and undefined-behaviour sanitizers (gcc)'
 	@echo 'make fuzz          10,000,000 hostile bytes through Engine.send, every law asked'
+	@echo 'make fuzz-http     100,000 hostile requests over HTTP, every law asked'
 	@echo 'make clean         remove the environment and all that was built'
 
 demo: $(VENV)/built
@@ -47,10 +50,17 @@ demo: $(VENV)/built
 
 test: $(VENV)/built $(VENV)/has-test
 	$(PY) -m pytest -n auto --dist worksteal $(ARGS)
-	@echo 'Browser tests stand apart, since they need Chromium: make test-browser'
+	@echo 'Two kinds of tests stand apart: make test-browser needs Chromium, make test-node npm'
 
 test-browser: $(VENV)/built $(VENV)/has-test $(VENV)/has-browser
 	$(PY) -m pytest -m browser $(ARGS)
+
+test-node: $(VENV)/built $(VENV)/has-test build/typescript/done
+	$(PY) -m pytest -m node $(ARGS)
+
+build/typescript/done:
+	npm install --silent --no-audit --no-fund --prefix build/typescript @resonatehq/sdk node@22
+	@touch '$@'
 
 lab: $(VENV)/built $(VENV)/has-lab
 	$(PY) -m jupyterlab notebooks $(ARGS)
@@ -101,6 +111,9 @@ sanitize: $(VENV)/has-build
 
 fuzz: $(VENV)/built
 	$(PY) tests/fuzz_engine.py $(ARGS)
+
+fuzz-http: $(VENV)/built $(VENV)/has-test
+	PYTHONSAFEPATH= $(PY) tests/fuzz_http.py $(ARGS)
 
 clean:
 	rm -rf '$(VENV)' build dist demo-output *.egg-info .pytest_cache .mypy_cache .ruff_cache \

@@ -1,8 +1,8 @@
 """Run the benchmarks, print their table, write one results file.
 
-``python benchmarks/run.py [--scale] [FILE]`` writes ``benchmarks/results.json`` unless told
-another file; ``--scale`` adds five million schedules on a cluster, which takes minutes. Exit
-code 1 if a target is missed.
+``python benchmarks/run.py [--scale] [--http] [FILE]`` writes ``benchmarks/results.json`` unless
+told another file; ``--scale`` adds five million schedules on a cluster, ``--http`` the server
+under load and 10,000 streams, which takes minutes each. Exit code 1 if a target is missed.
 """
 
 import json
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import bench_cron
 import bench_engine
+import bench_http
 import bench_load
 import bench_outage
 import bench_scale
@@ -39,8 +40,9 @@ def main() -> int:
         cron, load = list(bench_cron.rows()), list(bench_load.rows())
         outage, engine = list(bench_outage.rows()), list(bench_engine.rows())
         scale = list(bench_scale.rows()) if "--scale" in sys.argv else []
+        http = list(bench_http.rows()) if "--http" in sys.argv else []
     machine = machine_facts()
-    rows = cron + load + outage + engine + scale
+    rows = cron + load + outage + engine + scale + http
     title = "the cron core and its peers, one run, one core (medians; ratios of the fastest rounds)"
     console.print(table(title, cron, RIVALS))
     console.print(table("the load of a fleet (medians)", load, {}))
@@ -48,9 +50,11 @@ def main() -> int:
     console.print(table("the engine at scale, one process each (medians, CPU time)", engine, MODEL))
     if scale:
         console.print(table("beyond one process (once, wall clock)", scale, {}))
+    if http:
+        console.print(table("over HTTP, server and client one process each (once)", http, {}))
     console.print("reference model: quoted from those who observed it, not measured here")
     console.print(", ".join(f"{k} {v}" for k, v in machine.items()), highlight=False)
-    files = [word for word in sys.argv[1:] if word != "--scale"]
+    files = [word for word in sys.argv[1:] if word not in ("--scale", "--http")]
     target = Path(files[0]) if files else HERE / "results.json"
     target.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
     console.print(f"wrote {target}", highlight=False)

@@ -1,125 +1,95 @@
 """A hundred thousand hostile requests over HTTP: each is answered, and every law stays true.
 
-``python tests/fuzz_http.py [REQUESTS] [SEED]`` prints a line each ten thousand. Exit code 1 on
-the first that is not answered properly, with what was sent.
+``python tests/fuzz_http.py [REQUESTS] [SEED]``: the texts are those of fuzz_engine.py, sent some
+at a time on a connection that stays, in episodes of some hundred upon a server of their own. After
+each batch the laws are asked, and time passes. It ends at the first that is not answered
+properly, with what was sent.
 """
 
 import asyncio
 import json
-import random
 import sys
 from collections import Counter
+from urllib.parse import urlsplit
 
-import httpx
+from fuzz_engine import Fuzzer
 
-from resonate_lab import Engine
 from resonate_lab.clients import Limits, serving
 
-T = 1_704_067_200_000
-KINDS = [
-    *(f"promise.{verb}" for verb in (
-        "get", "create", "settle", "register_callback", "register_listener", "search")),
-    *(f"task.{verb}" for verb in (
-        "get", "create", "acquire", "release", "fulfill", "suspend", "fence", "heartbeat", "halt",
-        "continue", "search")),
-    *(f"schedule.{verb}" for verb in ("get", "create", "delete", "search")),
-    "debug.tick", "debug.reset", "debug.snap", "", "../../etc/passwd", "__class__",
-]  # fmt: skip
-IDS = ["a", "a:1", "a:2", "a.b", "b", "", "x" * 300, "\u0000", "\ud800", "é", "../x", "<b>", "=1+1"]
-TARGETS = [
-    "poll://any@g",
-    "poll://uni@g/w",
-    "poll://any@g/w",
-    "http://h",
-    "file:///x",
-    "",
-    "poll://",
-]
-ODD = [None, True, -1, 0, 1, 2**63 - 1, 2**63, 1.5, "", [], {}, "\udfff", [[[]]], {"a": {"b": 1}}]
-CRONS = ["* * * * *", "*/5 * * * * *", "0 0 31 2 *", "@daily", "x", "", "* * * * * * 2099"]
+EPISODE = 400
+#: Requests that are under way at once. They are made from what is stored before the first.
+BATCH = 10
+STATUSES = {200, 300, 400, 403, 404, 409, 422}
+WAYS_ON = [{"duration": text} for text in ("1ms", "1s", "5s", "31s")] + [{"outage": "2m"}]
 
 
-class Fuzzer:
-    """Requests, mostly such that they could come from a client, and worse ones."""
+class Connection:
+    """One that is kept alive, on which many requests are under way at once."""
 
-    def __init__(self, seed):
-        self.random = random.Random(seed)
+    @classmethod
+    async def open(cls, url):
+        self, where = cls(), urlsplit(url)
+        self.reader, self.writer = await asyncio.open_connection(where.hostname, where.port)
+        return self
 
-    def some(self, *choices):
-        return self.random.choice(choices)
+    async def post(self, path, texts):
+        """Send them in one piece; return status and body of each response, in that order."""
+        head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+        bodies = [text.encode() for text in texts]
+        self.writer.write(b"".join(head % (path, len(body)) + body for body in bodies))
+        return [await self.response() for _ in bodies]
 
-    def data(self):
-        r = self.random
-        now = T + r.choice([-1, 0, 1, 1000, 60_000, 10**9])
-        data = {
-            "id": r.choice(IDS), "timeoutAt": now, "tags": self.tags(), "param": self.value(),
-            "value": self.value(), "state": self.some("resolved", "rejected", "pending", "x"),
-            "awaited": r.choice(IDS), "awaiter": r.choice(IDS), "address": r.choice(TARGETS),
-            "version": r.choice([0, 1, 2, 3, 99]), "pid": "w", "ttl": r.choice([1, 1000, 2**50]),
-            "cron": r.choice(CRONS), "promiseId": self.some("{{.id}}-{{.timestamp}}", "x", "a"),
-            "promiseTimeout": r.choice([0, 1, 60_000]), "promiseTags": self.tags(),
-            "limit": r.choice([1, 10, 1000, 5000]), "tasks": [{"id": r.choice(IDS), "version": 1}],
-        }  # fmt: skip
-        for name in r.sample(sorted(data), r.randrange(4)):
-            data[name] = r.choice(ODD)
-        data["actions"] = [self.action("promise.register_callback", dict(data))]
-        data["action"] = self.action(self.some("promise.create", "promise.settle"), dict(data))
-        return data
+    async def response(self):
+        first, *lines = (await self.reader.readuntil(b"\r\n\r\n")).lower().splitlines()
+        headers = dict(line.split(b": ", 1) for line in lines if line)
+        body = await self.reader.readexactly(int(headers[b"content-length"]))
+        return int(first.split()[1]), body
 
-    def action(self, kind, data):
-        return {"kind": kind, "head": {}, "data": data}
 
-    def tags(self):
-        tags = {"resonate:target": self.random.choice(TARGETS)}
-        if self.random.random() < 0.3:
-            tags["resonate:timer"] = "true"
-        return tags if self.random.random() < 0.7 else {}
+def judge(text, status, body):
+    """Refuse a response that the protocol does not know, or that shows the inside."""
+    answer = json.loads(body)
+    good = status in STATUSES and answer.keys() == {"kind", "head", "data"}
+    good = good and answer["head"]["status"] == status
+    good = good and (status < 400 or isinstance(answer["data"], str))
+    if not good or b"Traceback" in body:
+        raise AssertionError(f"{text[:2000]!r} got {status} {body[:500]!r}")
 
-    def value(self):
-        # A pickle that would end the process, were it ever unpickled.
-        return self.some({}, {"data": "gASVCAAAAAAAAACMAm9zlC4="}, {"data": "%", "headers": {}})
 
-    def body(self):
-        kind = self.random.random()
-        head = {"corrId": self.some("1", "é", ""), "version": self.some("2026-04-01", "x", None)}
-        if self.random.random() < 0.9:
-            head["version"] = "2026-04-01"
-        if self.random.random() < 0.1:
-            head[self.some("auth", "resonate:debug_time", "x")] = self.random.choice(ODD)
-        envelope = {"kind": self.random.choice(KINDS), "head": head, "data": self.data()}
-        if kind < 0.05:
-            envelope[self.some("kind", "head", "data")] = self.random.choice(ODD)
-        text = json.dumps(envelope).encode()
-        if kind > 0.95:
-            cut = self.random.randrange(len(text))
-            text = text[:cut] + self.random.randbytes(self.random.randrange(8)) + text[cut + 3 :]
-        return text
+async def episode(fuzzer, requests):
+    """Send some to a server of their own; return how often each status came, and the steps."""
+    statuses = Counter()
+    async with serving(fuzzer.engine, limits=Limits(rate=1e9)) as url:
+        here = await Connection.open(url)
+        for begin in range(0, requests, BATCH):
+            fuzzer.now = fuzzer.engine.now_ms
+            texts = [fuzzer.message() for _ in range(min(BATCH, requests - begin))]
+            for text, (status, body) in zip(texts, await here.post(b"/", texts), strict=True):
+                judge(text, status, body)
+                statuses[status] += 1
+            fuzzer.engine.take_messages("poll://any@g", 5)
+            if fuzzer.chance(0.4):
+                way = json.dumps(fuzzer.pick(WAYS_ON))
+                ((status, body),) = await here.post(b"/control/advance", [way])
+                assert status == 200, body
+            fuzzer.check()
+        here.writer.close()
+    return statuses
 
 
 async def fuzz(requests, seed=1, report=10_000):
-    """Send them over some connections; return how often each status came."""
-    engine, fuzzer, statuses = Engine(now=T), Fuzzer(seed), Counter()
-    limits = Limits(rate=1e9)
-    async with (
-        serving(engine, limits=limits) as url,
-        httpx.AsyncClient(base_url=url, timeout=60) as http,
-    ):
-        for n in range(1, requests + 1):
-            body = fuzzer.body()
-            response = await http.post("/", content=body)
-            status = response.status_code
-            statuses[status] += 1
-            answer = response.json()
-            good = status in (200, 300, 400, 403, 404, 409, 422) and isinstance(answer, dict)
-            text = response.text
-            if not good or answer["head"]["status"] != status or "Traceback" in text:
-                raise AssertionError(f"request {n} got {status} {text[:500]}: {body!r}")
-            if n % 500 == 0:
-                engine.take_messages("poll://any@g")
-                await http.post("/control/advance", json={"duration": "20s"})
-            if n % report == 0 or n == requests:
-                assert engine.check() == [], engine.check()
-                print(f"{n:,} requests: {dict(sorted(statuses.items()))}", flush=True)
+    """Send that many; return how often each status came."""
+    statuses = Counter()
+    steps = checks = 0
+    for begin in range(0, requests, EPISODE):
+        fuzzer = Fuzzer("standard", f"{seed} {begin}")
+        statuses += await episode(fuzzer, min(EPISODE, requests - begin))
+        steps += fuzzer.engine.state.steps
+        checks += fuzzer.tally.checks
+        if (done := statuses.total()) % report == 0 or done == requests:
+            told = ", ".join(f"{status}: {n:,}" for status, n in sorted(statuses.items()))
+            print(f"{done:,} requests ({told}), {steps:,} steps; laws asked {checks:,} times",
+                  flush=True)  # fmt: skip
     return statuses
 
 

@@ -68,7 +68,7 @@ FLEETS = {
     "one": fleet_of(["a"], ["0 9 * * *"]),
     "none": fleet_of([], []),
     "refused": fleet_of(["a", "b"], ["nonsense", "0 9 * * 0"]),
-    "many": fleet_of([f"s{n}" for n in range(3000)], [f"{n % 60} * * * *" for n in range(3000)]),
+    "many": fleet_of([f"s{n}" for n in range(1000)], [f"{n % 60} * * * *" for n in range(1000)]),
     "hostile": fleet_of(
         [*HOSTILE, *(f"bad-{n}" for n in range(len(HOSTILE)))],
         [*["*/30 * * * *"] * len(HOSTILE), *HOSTILE],

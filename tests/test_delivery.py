@@ -265,6 +265,15 @@ class TestPost:
         assert other.got == [("a", 0)]
         assert post.take(dying.member, 9) == []
 
+    def test_a_group_that_nobody_is_in_and_nothing_waits_for_is_forgotten(self, client, engine):
+        post = Post(engine)
+        for n in range(100):
+            post.leave(Listener(post, "me", f"g{n}").member)
+        assert post._groups == {}
+        client.promise("a")
+        post.leave(Listener(post, "me").member)
+        assert list(post._groups) == ["default"]  # it has a message
+
     def test_of_two_with_one_name_the_later_listens(self, client, engine):
         post = Post(engine)
         old, new = Listener(post, "me"), Listener(post, "me")

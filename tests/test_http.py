@@ -176,6 +176,22 @@ async def raw(url, request):
     return answer
 
 
+async def trickle(url):
+    """Send a head that does not end, byte by byte; return what comes back."""
+    host, port = url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    answer = asyncio.create_task(reader.read())
+    with suppress(ConnectionError):
+        while not answer.done():
+            writer.write(b"x")
+            await writer.drain()
+            await asyncio.wait([answer], timeout=0.01)
+    writer.close()
+    with suppress(ConnectionError):
+        return await answer
+    return b""
+
+
 class TestStreams:
     @scenario
     async def test_a_worker_is_told_acquires_and_fulfils_and_a_listener_hears_of_it(self):
@@ -523,6 +539,35 @@ class TestSecurity:
             assert (await raw(client.url, half)).startswith(b"HTTP/1.1 408")
 
     @scenario
+    async def test_connections_that_do_not_come_to_a_request_are_closed(self):
+        health = b" /health HTTP/1.1\r\nHost: x\r\n"
+        begun = [
+            b"",
+            b"P",
+            b"POST / HTTP/1.1\r\nHost: x\r\n",
+            b"GET" + health + b"\r\nGET /health",
+            b"POST" + health + b"Content-Length: 9\r\n\r\n{",
+        ]
+        async with remote(limits=Limits(idle_seconds=1)) as client, client.poll() as events:
+            await events.begun()
+            answers = await asyncio.gather(
+                *(raw(client.url, some) for some in begun), trickle(client.url)
+            )
+            assert [answer.count(b"HTTP/1.1") for answer in answers] == [0, 0, 0, 1, 1, 0]
+            # One whose request is under way is not idle.
+            await client.promise("p")
+            assert (await events.next())["data"]["task"]["id"] == "p"
+
+    @scenario
+    async def test_heads_are_bounded_whatever_parsers_are_installed(self):
+        async with serving(rl.Engine()) as url:
+            host, port = url.removeprefix("http://").split(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(b"GET / HTTP/1.1\r\nx: " + b"a" * 200_000)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 400")
+            writer.close()
+
+    @scenario
     async def test_too_many_requests_are_refused(self):
         async with remote(limits=Limits(rate=5)) as client:
             answers = [await client.send("promise.search") for _ in range(12)]
@@ -533,7 +578,8 @@ class TestSecurity:
     @scenario
     async def test_bytes_that_are_no_http_do_not_end_the_server(self):
         async with remote() as client:
-            for request in (b"\x00" * 100, b"GET / HTTP/9.9\r\n\r\n", b"\r\n" * 50 + b"x\r\n",
+            for request in (b"\x00" * 100, b"GET / HTTP/9.9\r\nConnection: close\r\n\r\n",
+                            b"\r\n" * 50 + b"x\r\n",
                             b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
                             b"GET /" + b"a" * 100_000):  # fmt: skip
                 assert b"Traceback" not in await raw(client.url, request)

@@ -441,7 +441,7 @@ def test_whatever_the_state_holds_is_copied_or_known_not_to_need_it():
     copied = {"profile", "promises", "created", "schedules", "callbacks", "awaits", "listeners",
               "unblocks", "agenda", "polled_at", "polling", "trace", "steps", "ranks"}  # fmt: skip
     of_the_transaction = {"load", "repeats", "_undo", "_taken", "_last_task"}
-    built_when_asked_for = {"_index", "_schedule_ids"}
+    built_when_asked_for = {"_index", "_schedule_ids", "outbox"}
     engine = Engine()
     assert vars(engine.state).keys() == copied | of_the_transaction | built_when_asked_for
     assert vars(engine._runs).keys() == {"now", "rest", "opened_at", "firing", "_state"}

@@ -398,7 +398,9 @@ class TestSpinning:
 
 class TestTheObject:
     def test_the_names_of_the_room_are_locked(self):
-        names = {"Limits", "Simulation", "app", "serve", "serving", "simulate"}
+        names = {
+            "Limits", "Simulation", "app", "engine_from_server", "serve", "serving", "simulate",
+        }  # fmt: skip
         assert set(rl.clients.__all__) == names
         for name in names:
             assert getattr(rl.clients, name).__doc__

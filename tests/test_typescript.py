@@ -1,7 +1,7 @@
 """The official TypeScript SDK, unmodified, over HTTP, on the Node that it asks for.
 
-Run by ``pytest -m node``: it needs ``npm install --prefix build/typescript @resonatehq/sdk
-node@22`` (or another folder, named in RESONATE_LAB_NODE_MODULES).
+Run by ``make test-node``, which installs both into build/typescript; ``pytest -m node`` takes
+them from there, or from a node_modules named in RESONATE_LAB_NODE_MODULES.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ class Worker:
     @asynccontextmanager
     async def running(self, url, token=None):
         node = FOLDER / ".bin" / "node"
-        assert node.exists(), f"no {node}: {__doc__.splitlines()[2]}"
+        assert node.exists(), f"no {node}: make test-node installs it"
         self.process = await asyncio.create_subprocess_exec(
             node, "--import", HERE / "typescript" / "engine_clock.mjs",
             HERE / "typescript" / "worker.mjs",

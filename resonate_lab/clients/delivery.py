@@ -94,23 +94,26 @@ class Post:
     ) -> Member:
         """Let a process listen; one of the same name that listened until now is cut off."""
         self.call()
+        if group in self._groups and pid in self._groups[group].members:
+            self.leave(self._groups[group].members[pid])
         here = self._groups.setdefault(group, _Group())
-        if pid in here.members:
-            self.leave(here.members[pid])
         member = here.members[pid] = Member(group, pid, wake, most_tasks)
         member.wake()
         return member
 
     def leave(self, member: Member) -> None:
         """Let a process listen no more; what waited for any member waits for the others."""
-        here = self._groups[member.group]
         if member.is_connected:
+            here = self._groups[member.group]
             member.is_connected = False
             del here.members[member.pid]
             here.idle.pop(member.pid, None)
             member.wake()
             # It may have been woken and not have come to it.
             self._wake_one(here)
+            if not (here.members or here.shared or here.own or here.preferred):
+                # Names of groups are free, so nobody shall fill the memory with them.
+                del self._groups[member.group]
 
     def call(self) -> None:
         """Look what is new in the outbox, and wake whom it is for."""

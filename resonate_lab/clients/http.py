@@ -64,6 +64,8 @@ class Limits:
         bytes of a request
     body_seconds : float
         seconds for sending it
+    idle_seconds : int
+        seconds after which a connection ends that has not come to its next request
     rate : float
         requests a second, and as many at once
     listeners : int
@@ -76,6 +78,7 @@ class Limits:
 
     body: int = 4_000_000
     body_seconds: float = 10.0
+    idle_seconds: int = 5
     rate: float = 20_000.0
     listeners: int = 10_000
     write_seconds: float = 10.0

@@ -15,6 +15,7 @@ from resonate_lab.clients.http import Service, app
 
 try:
     import uvicorn
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 except ImportError as err:
     raise ImportError("the server is not installed: pip install 'resonate-lab[http]'") from err
 
@@ -26,6 +27,8 @@ __all__ = ["is_loopback", "serve", "serving", "wall_clock"]
 LOOPBACK: Final = "127.0.0.1"
 #: Connections beyond the streams' own.
 _OTHERS: Final = 2_000
+#: Files that are no connections.
+_OWN_FILES: Final = 100
 #: Seconds that a shutdown waits for requests under way.
 _GRACE: Final = 5
 
@@ -47,6 +50,37 @@ def is_loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+class _Connection(H11Protocol):
+    """uvicorn's, which ends as well if the head of a request never does.
+
+    uvicorn knows a time only between two requests: one that says nothing from the first, or
+    begins to say something, it lets stay. Its other parser takes heads of any length, too.
+    """
+
+    _ending: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        if self._ending is not None:
+            self._ending.cancel()
+
+    def _watch(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self._ending is not None:
+                self._ending.cancel()
+                self._ending = None
+        elif self._ending is None:
+            self._ending = self.loop.call_later(self.timeout_keep_alive, self.transport.close)
 
 
 class _Server(uvicorn.Server):
@@ -76,6 +110,20 @@ class _Server(uvicorn.Server):
             yield
 
 
+def _allow_files(number: int) -> None:
+    """Let this process have that many connections, as far as the system does."""
+    try:
+        import resource
+    except ImportError:  # Windows knows no such limit
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = number + _OWN_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 def _server(
     engine: Engine, host: str, port: int, takes_signals: bool, options: dict[str, Any]
 ) -> tuple[_Server, socket.socket, str]:
@@ -88,12 +136,14 @@ def _server(
     service: Service = starlette.state.service
     config = uvicorn.Config(
         starlette,
+        http=_Connection,
         log_level="warning",
         # Whoever put a token into a URL shall not find it in a log.
         access_log=False,
         server_header=False,
         ws="none",
         lifespan="on",
+        timeout_keep_alive=service.limits.idle_seconds,
         limit_concurrency=service.limits.listeners + _OTHERS,
         timeout_graceful_shutdown=_GRACE,
     )
@@ -176,6 +226,7 @@ def serve(
 
     async def main() -> None:
         server, listening, url = _server(engine, host, port, True, options)
+        _allow_files(server.config.limit_concurrency or 0)
         running = asyncio.create_task(server.serve([listening]))
         await server.is_up.wait()
         when_up(url)
