@@ -1,6 +1,7 @@
 """Records: to the wire and back, and how they look."""
 
 import json
+import re
 from dataclasses import FrozenInstanceError
 
 import pytest
@@ -77,6 +78,15 @@ class TestLooks:
         assert "&lt;script&gt;" in html
         assert "\x1b" not in repr(record) + html
         assert "\u202e" not in repr(record) + html
+
+    def test_a_page_has_a_line_for_each_tag_and_counts_what_it_leaves_out(self):
+        tags = {f"tag-{n}": "v" * 1_000 if n == 1 else f"value {n}" for n in range(30)}
+        html = Promise("p", "pending", {}, {}, tags, T, T)._repr_html_()
+        cells = re.findall(r"<td[^>]*>([^<]*)</td>", html)
+        assert cells[8:10] == ["tags", "tag-0: value 0"]
+        assert cells[11].endswith("(800 more characters)")
+        assert cells[30:34] == ["", "tag-11: value 11", "", "and 18 more"]
+        assert "2024-01-01 00:00:00Z" in cells[35]
 
     def test_records_show_ten_and_count_the_rest(self):
         html = Records([PROMISE] * 12)._repr_html_()

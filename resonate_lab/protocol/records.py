@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Final, NamedTuple, Self, TypedDict, TypeVar
 
 from resonate_lab._html import plain, table
@@ -74,6 +75,9 @@ PREFIX_TAG: Final = "resonate:prefix"
 LINEAGE_TAGS: Final = (ORIGIN_TAG, BRANCH_TAG, "resonate:parent", PREFIX_TAG)
 
 
+_TAGS = 12  # of a record on a page
+
+
 class Value(TypedDict, total=False):
     """What a promise carries: ``headers`` and ``data``, each absent where empty."""
 
@@ -131,7 +135,18 @@ class Record:
         return f"{type(self).__name__}({', '.join([repr(first), *shown])})"
 
     def _repr_html_(self) -> str:
-        return table(self._shown(), [type(self).__name__, ""], limit=20)
+        rows = [line for name, text in self._shown() for line in self._lines(name, text)]
+        return table(rows, [type(self).__name__, ""], limit=len(rows))
+
+    def _lines(self, name: str, text: str) -> list[tuple[str, str]]:
+        """Return what a field says, of tags one a line: they tell where a promise comes from."""
+        held = getattr(self, name)
+        if not isinstance(held, dict) or not name.endswith("tags") or not held:
+            return [(name, text)]
+        lines = [f"{plain(tag)}: {plain(value)}" for tag, value in islice(held.items(), _TAGS)]
+        if len(held) > _TAGS:
+            lines.append(f"and {len(held) - _TAGS:,} more")
+        return [(name if at == 0 else "", line) for at, line in enumerate(lines)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
