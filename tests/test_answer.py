@@ -50,7 +50,7 @@ def answers(fleet):
         "longest outage": rl.longest_outage(fleet, DOWN[0], limit="2d"),
         "load": load,
         "peaks": rl.peaks(load),
-        "collisions": rl.collisions(fleet, *DAY, run_time="5min"),
+        "collisions": rl.collisions(fleet, *DAY, run_time="1s"),
         "spread": rl.spread(fleet, *DAY, bound=1, within="5min"),
         "policies": rl.policies.compare(fleet, DOWN),
         "audit": rl.audit(fleet, after=DAY[0]),
@@ -68,7 +68,9 @@ FLEETS = {
     "one": fleet_of(["a"], ["0 9 * * *"]),
     "none": fleet_of([], []),
     "refused": fleet_of(["a", "b"], ["nonsense", "0 9 * * 0"]),
-    "many": fleet_of([f"s{n}" for n in range(1000)], [f"{n % 60} * * * *" for n in range(1000)]),
+    "many": fleet_of(
+        [f"s{n}" for n in range(3000)], [f"{n % 60} {n % 24} * * *" for n in range(3000)]
+    ),
     "hostile": fleet_of(
         [*HOSTILE, *(f"bad-{n}" for n in range(len(HOSTILE)))],
         [*["*/30 * * * *"] * len(HOSTILE), *HOSTILE],
