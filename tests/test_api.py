@@ -262,8 +262,18 @@ class TestNamesAreLocked:
         assert rl.__version__.count(".") == 2
 
 
+# The official SDK needs Python 3.12; conftest.py says in the header that it is left out.
+OF_THE_SDK = (
+    set()
+    if sys.version_info >= (3, 12)
+    else {("resonate_lab.clients", name) for name in ("Simulation", "simulate")}
+)
+
+
 class TestNamesAreDocumented:
-    @pytest.mark.parametrize(("module", "name"), rows(MODULES))
+    @pytest.mark.parametrize(
+        ("module", "name"), [row for row in rows(MODULES) if row not in OF_THE_SDK]
+    )
     def test_a_public_object_says_in_one_line_what_it_is(self, module, name):
         value = getattr(importlib.import_module(module), name)
         if inspect.ismodule(value) or callable(value):  # a mapping has its class's docstring

@@ -16,13 +16,15 @@ ROOT = Path(__file__).resolve().parents[1]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 INSIDE = pkgutil.walk_packages(resonate_lab.__path__, "resonate_lab.")
 # The official SDK needs Python 3.12; conftest.py says in the header that it is left out.
-APART = {"resonate_lab.__main__"} | (
-    set() if sys.version_info >= (3, 12) else {"resonate_lab.clients.sdk"}
+OF_THE_SDK = (
+    set()
+    if sys.version_info >= (3, 12)
+    else {"resonate_lab.clients.sdk", "docs/testing-workflows.md"}
 )
+APART = {"resonate_lab.__main__"} | OF_THE_SDK
 MODULES = ["resonate_lab", *sorted(m.name for m in INSIDE if m.name not in APART)]
-PAGES = sorted(
-    str(path.relative_to(ROOT)) for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-)
+FILES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+PAGES = sorted({str(path.relative_to(ROOT)) for path in FILES} - OF_THE_SDK)
 FENCED = re.compile(r"^( *)```(?:python|pycon)\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from resonate_lab.protocol import PROFILES
@@ -29,6 +29,7 @@ def looks(outages, every, end=2_000):
 
 
 class TestGrid:
+    @example([(5, 30), (30, 0)], 1, [65])  # an outage of no length, at a look
     @given(OUTAGES, st.integers(1, 9), st.lists(st.integers(0, 200), min_size=1))
     def test_a_number_is_the_place_among_all_looks(self, spans, every, instants):
         outages = windows(spans)

@@ -56,7 +56,9 @@ class Grid:
         """Return the number of the first look at or after each instant, or strictly after."""
         while_up: Ints | int = 0
         if len(self.ups) > 1:
-            while_up = np.maximum(np.searchsorted(self.ups, at, side="right") - 1, 0)
+            # An instant of a restart counts as before it: where the outage had no length, the
+            # loop looked at that very instant.
+            while_up = np.maximum(np.searchsorted(self.ups, at, side="left") - 1, 0)
         first, last = self._before[while_up], np.append(self._before[1:], _NO_END)[while_up]
         since = at - self.ups[while_up] + (strictly - 1)
         # Where the times up have no more looks, the first of the next one sees it.
