@@ -230,7 +230,9 @@ class TestHostileFleet:
             expect(shown.first).to_be_attached()
             assert shown.count() >= 4
             pictures = page.locator(".jp-OutputArea-output img")
-            sources = [picture.get_attribute("src")[:5] for picture in pictures.all()]
+            # The explorer's own picture, of a calendar, is hidden beside a text that is refused.
+            seen = [picture for picture in pictures.all() if picture.is_visible()]
+            sources = [picture.get_attribute("src")[:5] for picture in seen]
             assert sorted(sources) == ["blob:", "data:"]
             assert page.evaluate("window.hit") is None
             assert "\u202e" not in page.locator(".jp-Notebook").inner_text()
@@ -286,12 +288,13 @@ EXPORTED = {
 
 
 class TestNotebooks:
-    def test_run_in_the_page_without_a_complaint(self, browser, lab, root, tmp_path):
-        for path in sorted((root / "notebooks").glob("*.ipynb")):
-            for view in watched(browser, lab, path.name, height=9000):
+    def test_run_in_the_page_without_a_complaint(self, browser, lab, tmp_path):
+        # Those with widgets; all others run without a page in test_notebooks.py.
+        for name in EXPORTED:
+            for view in watched(browser, lab, f"{name}.ipynb", height=9000):
                 assert view.failures() == []
                 wait_for_pictures(view.page)
-                view.page.screenshot(path=tmp_path / f"{path.stem}.png")
+                view.page.screenshot(path=tmp_path / f"{name}.png")
 
     @pytest.mark.parametrize("name", EXPORTED)
     def test_exported_show_every_answer_without_kernel_script_and_network(
