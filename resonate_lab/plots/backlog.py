@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, MultipleLocator
+from matplotlib.ticker import MaxNLocator
 
 from resonate_lab.errors import FrameError
 from resonate_lab.instants import format_duration, format_instant, instant_ms
 from resonate_lab.plots.drawing import (
     SPANS,
     as_days,
+    duration_axis,
     empty,
     lanes_height,
-    name_text,
+    name_lanes,
     new_axes,
     require,
     time_axis,
@@ -167,10 +168,7 @@ def levels(
     ax.barh(np.flatnonzero(seen), seconds[seen], **bars)
     hatched = {**bars, "color": "none", "edgecolor": _WAITING, "hatch": "////"}
     ax.barh(np.flatnonzero(~seen), np.full((~seen).sum(), end), **hatched)
-    ax.set_yticks(range(len(shown)), [name_text(name) for name in shown["schedule_id"]], fontsize=8)
-    for label in ax.get_yticklabels():
-        label.set_parse_math(False)
-    ax.tick_params(axis="y", length=0)
+    name_lanes(ax, shown["schedule_id"].tolist())
     ax.set_ylim(len(shown) - 0.5 + (more > 0), -0.5)
     counts = shown["late_ticks"].tolist()
     for lane, (count, is_level, second) in enumerate(zip(counts, seen, seconds, strict=True)):
@@ -195,10 +193,7 @@ def levels(
             style="italic",
         )
     ax.set_xlim(0, end * 1.01)
-    ax.xaxis.set_major_formatter(lambda second, _: format_duration(round(second * 1000)))
-    step = next((span for span in SPANS if end * 1000 / span <= 7), SPANS[-1])
-    ax.xaxis.set_major_locator(MultipleLocator(step / 1000))
-    ax.set_xlabel(f"time after the restart at {format_instant(back)}", fontsize=8.5)
+    duration_axis(ax, end, f"time after the restart at {format_instant(back)}")
     ax.set_title(
         f"{len(late):,} schedule{'s' * (len(late) != 1)} with late ticks: when each is level again",
         loc="left",

@@ -13,9 +13,11 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MultipleLocator
 
 from resonate_lab._html import plain
 from resonate_lab.errors import FrameError
+from resonate_lab.instants import format_duration
 
 __all__ = [
     "CURVE_POINTS",
@@ -23,6 +25,7 @@ __all__ = [
     "WIDTH",
     "as_days",
     "days",
+    "duration_axis",
     "empty",
     "lanes_height",
     "ms_of",
@@ -153,6 +156,14 @@ def name_lanes(ax: Axes, names: Sequence[str]) -> None:
         label.set_parse_math(False)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(names) - 0.5, -0.5)
+
+
+def duration_axis(ax: Axes, end: float, label: str) -> None:
+    """Let the x axis show durations up to `end`, in seconds, on round steps."""
+    ax.xaxis.set_major_formatter(lambda second, _: format_duration(round(second * 1000)))
+    step = next((span for span in SPANS if end * 1000 / span <= 7), SPANS[-1])
+    ax.xaxis.set_major_locator(MultipleLocator(step / 1000))
+    ax.set_xlabel(label, fontsize=8.5)
 
 
 def time_axis(ax: Axes, label: str) -> None:

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MultipleLocator
 
 from resonate_lab.instants import format_duration, format_instant, instant_ms
 from resonate_lab.plots.drawing import (
-    SPANS,
+    duration_axis,
     empty,
     lanes_height,
     ms_of,
@@ -99,10 +98,7 @@ def endurance(
         )
     furthest = max(float(seconds.max()), allowed) or 1.0
     ax.set_xlim(0, furthest * 1.02)
-    ax.xaxis.set_major_formatter(lambda second, _: format_duration(round(second * 1000)))
-    step = next((span for span in SPANS if furthest * 1000 / span <= 7), SPANS[-1])
-    ax.xaxis.set_major_locator(MultipleLocator(step / 1000))
-    ax.set_xlabel(f"time after the stop at {format_instant(begin)}", fontsize=8.5)
+    duration_axis(ax, furthest, f"time after the stop at {format_instant(begin)}")
     ax.set_title(
         f"the dashed line: all together bear {format_duration(end - begin)}; the bars: how long "
         "each would alone",
