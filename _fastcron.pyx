@@ -19,8 +19,8 @@ from cpython.bool cimport PyBool_Check
 from cpython.buffer cimport PyBUF_CONTIG, PyBUF_FORMAT, PyBuffer_Release, PyObject_GetBuffer
 from cpython.long cimport PyLong_CheckExact
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memset, strcmp
 
 cdef extern from *:
     """
@@ -48,7 +48,8 @@ cdef enum:
     LAST_YEAR = 2100
     YEARS = 131
     MONTHS = 1572            # YEARS * 12
-    SHAPES = 28              # lengths 28..31 by the weekday of the first, 0 = Sunday
+    SHAPES = 28              # of a month: lengths 28..31 by the weekday of the first, 0 = Sunday
+    YEAR_SHAPES = 14         # common or leap by the weekday of 1 January
     DAY = 86400
     NONE = -1                # no tick: real ones are never negative
 
@@ -60,9 +61,9 @@ cdef int32_t[7] HIGHEST = [59, 59, 23, 31, 12, 7, LAST_YEAR]
 
 cdef int32_t month_start[MONTHS + 1]   # day number of the first of each month
 cdef uint8_t month_shape[MONTHS]
-# A year has one of 14 shapes, common or leap by the weekday of its 1 January.
-cdef uint8_t year_months[14][12]        # the shapes of its months
-cdef uint64_t years_of_shape[14][3]     # the years that have it, bit 0 = 1970
+cdef uint8_t year_shape[YEARS]
+cdef uint64_t years_of_shape[YEAR_SHAPES][3]          # bit 0 = 1970
+cdef uint16_t months_of_shape[SHAPES][YEAR_SHAPES]    # of a year of the other shape, bit 0 = January
 
 
 cdef int fill_calendar() noexcept:
@@ -82,9 +83,10 @@ cdef int fill_calendar() noexcept:
     month_start[MONTHS] = day
     for year in range(YEARS):
         shape = month_shape[year * 12] % 7 + (7 if month_shape[year * 12 + 1] >= 7 else 0)
+        year_shape[year] = shape
         years_of_shape[shape][year >> 6] |= <uint64_t> 1 << (year & 63)
         for month in range(12):
-            year_months[shape][month] = month_shape[year * 12 + month]
+            months_of_shape[month_shape[year * 12 + month]][shape] |= 1u << month
     return day
 
 cdef int32_t DAYS = fill_calendar()
@@ -124,8 +126,9 @@ cdef enum:                   # day rules
 cdef struct Compiled:
     uint64_t bits[6]         # allowed values of each field, bit 0 = its lowest; no year
     uint64_t years[3]        # as listed, bit 0 = 1970
-    uint64_t live[3]         # those of them that have a tick
     uint32_t days[SHAPES]    # days of the month by its shape, bit 0 = the 1st
+    uint16_t months[YEAR_SHAPES]    # that have a tick, by the shape of the year, bit 0 = January
+    uint64_t live[3]         # the listed years that have a tick
     int32_t first_time, last_time   # seconds of the day
     int32_t per_day
     uint8_t rule, rule_n, rule_k
@@ -193,21 +196,19 @@ cdef uint32_t days_of_shape(const Compiled* c, int size, int first) noexcept nog
 
 cdef void finish(Compiled* c) noexcept nogil:
     """Derive all that the search needs from the values of the fields."""
-    cdef:
-        int shape, i
-        uint64_t months
+    cdef int shape, i
     for shape in range(SHAPES):
         c.days[shape] = days_of_shape(c, 28 + shape // 7, shape % 7)
-    # With the years that have no tick struck off, 29 February is found in one step and
-    # 30 February ends at once.
-    for shape in range(14):
-        months = c.bits[MONTH]
-        while months:
-            if c.days[year_months[shape][LOWEST_BIT(months)]]:
-                for i in range(3):
-                    c.live[i] |= c.years[i] & years_of_shape[shape][i]
-                break
-            months &= months - 1
+        if c.days[shape]:
+            for i in range(YEAR_SHAPES):
+                c.months[i] |= months_of_shape[shape][i]
+    # With the months and years that have no tick struck off, Friday 13th and 29 February are
+    # found in one step and 30 February ends at once.
+    for shape in range(YEAR_SHAPES):
+        c.months[shape] &= c.bits[MONTH]
+        if c.months[shape]:
+            for i in range(3):
+                c.live[i] |= c.years[i] & years_of_shape[shape][i]
     c.first_time = (
         LOWEST_BIT(c.bits[HOUR]) * 3600 + LOWEST_BIT(c.bits[MINUTE]) * 60
         + LOWEST_BIT(c.bits[SECOND])
@@ -265,29 +266,29 @@ cdef inline int32_t time_until(const Compiled* c, int32_t time) noexcept nogil:
 
 
 cdef inline int month_from(const Compiled* c, int month) noexcept nogil:
-    """First month (index) of a live year that is listed, at or after `month`, or MONTHS."""
+    """First month (index) with a tick at or after `month`, or MONTHS."""
     cdef:
         int year = month // 12
-        uint64_t rest
-    if has(c.live, year):
-        rest = c.bits[MONTH] >> (month - year * 12)
+        uint32_t rest
+    if has(c.live, year):         # never of the year after the calendar's last
+        rest = <uint32_t> c.months[year_shape[year]] >> (month - year * 12)
         if rest:
             return month + LOWEST_BIT(rest)
     year = next_bit(c.live, year + 1)
-    return MONTHS if year < 0 else year * 12 + LOWEST_BIT(c.bits[MONTH])
+    return MONTHS if year < 0 else year * 12 + LOWEST_BIT(c.months[year_shape[year]])
 
 
 cdef inline int month_until(const Compiled* c, int month) noexcept nogil:
-    """Last month (index) of a live year that is listed, at or before `month`, or -1."""
+    """Last month (index) with a tick at or before `month`, or -1."""
     cdef:
         int year = month // 12
-        uint64_t rest
-    if has(c.live, year):
-        rest = c.bits[MONTH] & ((2ull << (month - year * 12)) - 1)
+        uint32_t rest
+    if month >= 0 and has(c.live, year):
+        rest = c.months[year_shape[year]] & ((2u << (month - year * 12)) - 1)
         if rest:
             return year * 12 + HIGHEST_BIT(rest)
     year = previous_bit(c.live, year - 1)
-    return -1 if year < 0 else year * 12 + HIGHEST_BIT(c.bits[MONTH])
+    return -1 if year < 0 else year * 12 + HIGHEST_BIT(c.months[year_shape[year]])
 
 
 cdef int64_t tick_from(const Compiled* c, int64_t t) noexcept nogil:
@@ -311,16 +312,11 @@ cdef int64_t tick_from(const Compiled* c, int64_t t) noexcept nogil:
         days >>= 1
         if days:
             return <int64_t> (day + 1 + LOWEST_BIT(days)) * DAY + c.first_time
-        listed = MONTHS if month + 1 == MONTHS else month_from(c, month + 1)
-    # At most 12 rounds a live year, and no more years than the calendar has.
-    while listed < MONTHS:
-        days = c.days[month_shape[listed]]
-        if days:
-            return <int64_t> (month_start[listed] + LOWEST_BIT(days)) * DAY + c.first_time
-        if listed + 1 == MONTHS:
-            break
-        listed = month_from(c, listed + 1)
-    return NONE
+        listed = month_from(c, month + 1)
+    if listed == MONTHS:
+        return NONE
+    day = month_start[listed] + LOWEST_BIT(c.days[month_shape[listed]])
+    return <int64_t> day * DAY + c.first_time
 
 
 cdef int64_t tick_until(const Compiled* c, int64_t t) noexcept nogil:
@@ -346,15 +342,11 @@ cdef int64_t tick_until(const Compiled* c, int64_t t) noexcept nogil:
             days ^= 1u << (day - month_start[month])
         if days:
             return <int64_t> (month_start[month] + HIGHEST_BIT(days)) * DAY + c.last_time
-        listed = -1 if month == 0 else month_until(c, month - 1)
-    while listed >= 0:
-        days = c.days[month_shape[listed]]
-        if days:
-            return <int64_t> (month_start[listed] + HIGHEST_BIT(days)) * DAY + c.last_time
-        if listed == 0:
-            break
-        listed = month_until(c, listed - 1)
-    return NONE
+        listed = month_until(c, month - 1)
+    if listed < 0:
+        return NONE
+    day = month_start[listed] + HIGHEST_BIT(c.days[month_shape[listed]])
+    return <int64_t> day * DAY + c.last_time
 
 
 cdef inline int64_t start_of_search(const Compiled* c, int64_t t) noexcept nogil:
@@ -411,7 +403,7 @@ cdef int64_t ticks_before(const Compiled* c, int64_t t, int since) noexcept nogi
         uint32_t days
     while listed < month:
         n += BIT_COUNT(c.days[month_shape[listed]])
-        listed = month_from(c, listed + 1) if listed + 1 < MONTHS else MONTHS
+        listed = month_from(c, listed + 1)
     n *= c.per_day
     if listed == month and month < MONTHS:
         day -= month_start[month]
@@ -511,8 +503,6 @@ cdef int64_t fill(const Compiled* c, int64_t t, int64_t* out, int64_t room) noex
                     target[i] = source[i] + shift
                 pattern, pattern_day = n, day
                 n += take
-        if month + 1 == MONTHS:
-            break
         month = month_from(c, month + 1)
         if month == MONTHS:
             break
@@ -619,7 +609,7 @@ cdef int64_t tally(
                         bin_end = origin_ms + (bin + 1) * width_ms
                     out[bin] += per_unit * weight
                     n += per_unit
-        listed = month_from(c, listed + 1) if listed + 1 < MONTHS else MONTHS
+        listed = month_from(c, listed + 1)
     return n
 
 
@@ -1492,9 +1482,11 @@ cdef int open_ticks(object out, Py_buffer* view) except -1:
             f"out is a {type(out).__name__} that cannot be filled ({str(err).rstrip('.')}); "
             "give a writable contiguous buffer of int64, such as a numpy array"
         ) from None
-    kind = "B" if view.format == NULL else view.format.decode()
-    askew = view.len > 0 and <size_t> view.buf % 8 != 0
-    if view.itemsize != 8 or kind not in ("q", "l") or askew:
+    cdef bint askew = view.len > 0 and <size_t> view.buf % 8 != 0
+    if view.itemsize != 8 or view.format == NULL or askew or (
+        strcmp(view.format, "q") != 0 and strcmp(view.format, "l") != 0
+    ):
+        kind = "B" if view.format == NULL else view.format.decode()
         PyBuffer_Release(view)
         raise TypeError(
             f"out is a {type(out).__name__} with items of format {kind!r}; "
@@ -1771,18 +1763,19 @@ cdef class Cron:
 
         Notes
         -----
-        The GIL is released while writing.
+        The GIL is released while writing more than 128 ticks.
         """
         cdef:
             int64_t t = instant(after_ms, "after_ms"), n
             Py_buffer view
         open_ticks(out, &view)
-        try:
+        t = start_of_search(&self.form, (t + 1000) // 1000)
+        if view.len <= 1024:     # giving the lock up and taking it back costs more than that
+            n = fill(&self.form, t, <int64_t*> view.buf, view.len // 8)
+        else:
             with nogil:
-                t = start_of_search(&self.form, (t + 1000) // 1000)
                 n = fill(&self.form, t, <int64_t*> view.buf, view.len // 8)
-        finally:
-            PyBuffer_Release(&view)
+        PyBuffer_Release(&view)  # nothing above raises
         return n
 
     def tally_ms(self, start_ms, end_ms, out, origin_ms, width_ms, weight=1):
