@@ -63,7 +63,8 @@ cdef int32_t month_start[MONTHS + 1]   # day number of the first of each month
 cdef uint8_t month_shape[MONTHS]
 cdef uint8_t year_shape[YEARS]
 cdef uint64_t years_of_shape[YEAR_SHAPES][3]          # bit 0 = 1970
-cdef uint16_t months_of_shape[SHAPES][YEAR_SHAPES]    # of a year of the other shape, bit 0 = January
+# Which months of a year of the second shape have the first, bit 0 = January.
+cdef uint16_t months_of_shape[SHAPES][YEAR_SHAPES]
 
 
 cdef int fill_calendar() noexcept:

@@ -437,6 +437,26 @@ class TestRepository:
         ]
         assert found == []
 
+    # What the targets of the Makefile install before they run the files of a folder.
+    @pytest.mark.parametrize(
+        ("folder", "extras"),
+        [("benchmarks", ["bench"]), ("tests", ["test", "browser"]), ("tools", ["docs"])],
+    )
+    def test_every_library_that_a_folder_imports_is_installed_for_it(self, root, folder, extras):
+        project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        lines = list(project["dependencies"])
+        for extra in extras:
+            lines += project["optional-dependencies"][extra]
+        declared = {re.match(r"[\w-]+", line).group().replace("-", "_") for line in lines}
+        files = sorted((root / folder).rglob("*.py"))
+        assert files
+        used = {i.target for path in files for i in imports_of(path.stem, path) if not i.ours}
+        local = {path.stem for path in files} | {"conftest"}
+        called = {"resonate": "resonate_sdk", "yaml": "pyyaml"}
+        called |= {"PIL": "matplotlib", "traitlets": "ipywidgets"}  # brought by them
+        libraries = {called.get(name, name) for name in used - set(sys.stdlib_module_names) - local}
+        assert sorted(libraries - declared) == []
+
     def test_notebooks_are_stored_without_outputs_or_counts(self, project_files):
         left = [
             f"{path.name}: cell {number}"
