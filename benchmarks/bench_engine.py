@@ -7,7 +7,6 @@ what the clock on the wall said stands beside them in the results.
 """
 
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -15,6 +14,8 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from timing import peak_mb
 
 from resonate_lab import Engine
 from resonate_lab.engine.rows import PromiseRow
@@ -68,11 +69,6 @@ def timed(call: Callable[[], object], clock: Callable[[], float] = time.process_
     start = clock()
     call()
     return clock() - start
-
-
-def peak_mb() -> float:
-    """Return the most memory that this process ever held, MB."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 # --- catching up -------------------------------------------------------------------------

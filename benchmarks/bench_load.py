@@ -80,11 +80,11 @@ def croniter_seconds(sample: pd.DataFrame) -> tuple[float, int]:
 def memory_row() -> Row:
     """Return the peak memory of a fresh process that does it, libraries included."""
     code = """
-import resource, sys
+import sys
 sys.path.insert(0, FOLDER)
-import bench_load
+import bench_load, timing
 bench_load.load(bench_load.fleet(bench_load.SIZE), bench_load.START_MS, bench_load.END_MS)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+print(timing.peak_mb())
 """
     code = code.replace("FOLDER", repr(str(HERE)))
-    return row(f"load of {SIZE:,} schedules, peak memory", int(fresh(code)) / 1e6, "MB", 1000)
+    return row(f"load of {SIZE:,} schedules, peak memory", float(fresh(code)), "MB", 1000)

@@ -9,7 +9,6 @@ import csv
 import json
 import os
 import random
-import resource
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from bench_cron import Row, fresh, row
+from timing import peak_mb
 
 from resonate_lab import load, what_if
 
@@ -104,11 +104,6 @@ def measured(folder: str, sample: str) -> dict[str, float]:
 
 def by_number(folder: str) -> list[Path]:
     return [Path(folder, f"part-{number}.parquet") for number in range(FILES)]
-
-
-def peak_mb() -> float:
-    """Return the peak memory of this process, libraries included."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 def rows() -> Iterator[Row]:

@@ -1,10 +1,13 @@
 """How the benchmarks measure: rounds of one timed call, in ns an item."""
 
 import gc
+import resource
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 ROUNDS = 7
 
@@ -31,3 +34,14 @@ def measure(call: Callable[[], int], rounds: int = ROUNDS) -> Measure:
     finally:
         gc.enable()
     return Measure(min(times), statistics.median(times))
+
+
+def peak_mb() -> float:
+    """Return the most memory that this process ever held, MB, libraries included."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # getrusage would count what the parent held when it started this process, too.
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) * 1024 / 1e6
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
