@@ -104,6 +104,8 @@ FLOORS = {
     "plots.drawing": 4,
     "plots.timeline": 4,
     "plots.policies": 4,
+    "plots.bins": 4,
+    "plots.heat": 4,
     "plots.load": 4,
     "plots.audit": 4,
     "plots.collisions": 4,

@@ -11,8 +11,9 @@ from resonate_lab.plots.calls import call_graph
 from resonate_lab.plots.collisions import running_curve
 from resonate_lab.plots.drawing import png
 from resonate_lab.plots.endurance import endurance
+from resonate_lab.plots.heat import calendar, hour_by_day, hour_by_weekday
 from resonate_lab.plots.lifelines import lifelines
-from resonate_lab.plots.load import calendar, hour_by_day, hour_by_weekday, load_curve
+from resonate_lab.plots.load import load_curve
 from resonate_lab.plots.peaks import peak_bars
 from resonate_lab.plots.policies import policy_bars
 from resonate_lab.plots.profiles import profile_comparison
