@@ -369,6 +369,15 @@ class TestHourByWeekday:
         assert grid[:, 0].tolist() == [1] * 7
         assert grid.sum() == pytest.approx(7.2)
 
+    @pytest.mark.parametrize("freq", ["1h", "30min"])
+    def test_an_hour_that_the_window_cuts_is_part_of_no_mean(self, freq):
+        minutes = pd.DataFrame({"id": ["a"], "cron": ["* * * * *"]})
+        whole = load(minutes, "2024-01-01 05:50", "2024-01-29", freq)
+        assert set(self.grid(whole).ravel().tolist()) == {60}
+        # In a shorter window there is nothing else to tell of that hour.
+        alone = load(minutes, "2024-01-01 05:50", "2024-01-01 07:00", freq)
+        assert self.grid(alone)[0, 5:8].tolist() == [10, 60, 1]
+
     def test_or_their_sum_or_the_busiest_bin(self):
         summed = self.grid(a_load(), show="sum")
         assert summed[:, 9].tolist() == [15, 15, 15, 12, 12, 0, 0]

@@ -94,7 +94,9 @@ def hour_by_weekday(
         it, in bins of an hour or less; a bin belongs to the hour in which it begins
     show : {"mean", "sum", "peak"}
         colour by the ticks of such an hour on average over those the load has, which is fair
-        where it has five Mondays and four Tuesdays; by all of them; or by the busiest bin
+        where it has five Mondays and four Tuesdays; by all of them; or by the busiest bin.
+        The first and the last hour of the load, which its window may have cut, are part of a
+        mean only where there is no other such hour
     ax : Axes, optional
         default: a new figure
     **kwargs
@@ -117,8 +119,9 @@ def hour_by_weekday(
     ax = new_axes(3.4) if ax is None else ax
     if not len(bins.at):
         return empty(ax, "the load has no bin")
-    hours = bins.at // _HOUR
-    values = bins.gathered(_hour_of_week(hours), 168, show)
+    counted = _whole_hours(bins) if show == "mean" else bins
+    hours = counted.at // _HOUR
+    values = counted.gathered(_hour_of_week(hours), 168, show)
     if show == "mean":
         values /= np.maximum(np.bincount(_hour_of_week(np.unique(hours)), minlength=168), 1)
     grid = values.reshape(7, 24)
@@ -237,6 +240,15 @@ def _hour_of_week(hours: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return how many hours after Monday 00:00 UTC each hour since the Unix epoch begins."""
     # 1970-01-01 was a Thursday, three days after a Monday.
     return (hours + 3 * 24) % 168
+
+
+def _whole_hours(bins: Bins) -> Bins:
+    """Leave out the first and the last hour where the week has that hour once more."""
+    hours = bins.at // _HOUR
+    edge = (hours == hours[0]) | (hours == hours[-1])
+    week = _hour_of_week(hours)
+    kept = ~edge | ~np.isin(week, week[~edge])
+    return Bins(bins.at[kept], bins.values[kept], bins.width)
 
 
 def _measure(bins: Bins, show: str, cell: str) -> str:
