@@ -216,9 +216,18 @@ def table(
 
 def _cell(content: object, side: str) -> str:
     text = "" if content is None else escape(content, _CELL_LIMIT)
-    # Ids, cron texts and instants are read as one word: the table scrolls before they break.
-    whole = "white-space:nowrap;" if len(text) <= _WHOLE else ""
-    return f'<td style="{whole}{_CELL}{side}">{text}</td>'
+    return f'<td style="{breaking(text)}{_CELL}{side}">{text}</td>'
+
+
+def breaking(text: str) -> str:
+    """Return the style that says where the text of a cell, as HTML, may break.
+
+    Ids, cron texts and instants are read as one word: the table scrolls before they break. A
+    longer one may break anywhere, or a stranger's id would push the other columns out.
+    """
+    return (
+        "white-space:nowrap;" if len(text) <= _WHOLE else "overflow-wrap:anywhere;min-width:12em;"
+    )
 
 
 def _visible(character: str) -> str:

@@ -119,6 +119,11 @@ def _state(value: object) -> str:
     return f'<span style="color:{color}" aria-hidden="true">{sign}</span> {text}'
 
 
+def _text(value: object) -> str:
+    text = _html.escape(value)
+    return f'<span style="display:inline-block;{_html.breaking(text)}">{text}</span>'
+
+
 def _number(value: float) -> str:
     return f"{value:,}" if float(value).is_integer() else f"{value:,.3f}"
 
@@ -131,5 +136,5 @@ _WRITERS = {
     "state": _unless_missing(_state),
     "bool": _unless_missing(lambda value: "yes" if value else "no"),
     "number": _unless_missing(_number),
-    "text": _unless_missing(_html.escape),
+    "text": _unless_missing(_text),
 }
