@@ -53,10 +53,10 @@ test: $(VENV)/built $(VENV)/has-test
 	@echo 'Two kinds of tests stand apart: make test-browser needs Chromium, make test-node npm'
 
 test-browser: $(VENV)/built $(VENV)/has-test $(VENV)/has-browser
-	$(PY) -m pytest -m browser $(ARGS)
+	$(PY) -m pytest -m browser $(wildcard tests/test_browser*.py) $(ARGS)
 
 test-node: $(VENV)/built $(VENV)/has-test build/typescript/done
-	$(PY) -m pytest -m node $(ARGS)
+	$(PY) -m pytest -m node tests/test_typescript.py $(ARGS)
 
 build/typescript/done:
 	npm install --silent --no-audit --no-fund --prefix build/typescript @resonatehq/sdk node@22
