@@ -355,6 +355,16 @@ class TestSpinning:
                 await resonate.advance("1h")
 
     @scenario
+    async def test_a_request_that_the_profile_refuses_is_named_with_its_reason(self, caplog):
+        caplog.set_level(logging.CRITICAL)
+        async with simulate(rl.Engine("server", now=T)) as resonate:
+            resonate.register(leaf)
+            resonate.register(report)
+            await resonate.schedule("s", EVERY_TEN, "report", (1,))
+            with pytest.raises(WorkerError, match=r"'server', refuses its task\.fence with 400 \(Pr"):
+                await resonate.advance("1h")
+
+    @scenario
     async def test_a_function_that_calls_itself_for_ever_is_named(self, monkeypatch):
         monkeypatch.setattr("resonate_lab.clients.driver.MESSAGES_PER_CALL", 200)
 
