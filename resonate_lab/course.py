@@ -3,7 +3,7 @@
 In a notebook the pupil writes an answer in place of the dots, and runs the cell::
 
     answer = ...
-    check("outage-live", answer)
+    check("outage-messages", answer)
 
 The exercises stand in exercises.toml. What is right is stored there as a fingerprint, so that
 no page shows it; a teacher who changes an exercise asks `fingerprint` for the new one.
