@@ -10,6 +10,7 @@ no page shows it; a teacher who changes an exercise asks `fingerprint` for the n
 """
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -53,7 +54,8 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         style = f"border-left:4px solid {_COLOURS[self.right]};padding:0.3em 0.8em;margin:0.3em 0"
-        return f'<div role="note" style="{style}">{escape(self.words, None)}</div>'
+        words = re.sub("`([^`]+)`", r"<code>\1</code>", escape(self.words, None))
+        return f'<div role="note" style="{style}">{words}</div>'
 
 
 @cache

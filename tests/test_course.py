@@ -293,6 +293,11 @@ class TestPage:
         assert "<img" not in hostile
         assert "&lt;img" in hostile
 
+    def test_code_in_a_hint_looks_like_code(self):
+        page = check("schedule-january", 0)._repr_html_()
+        assert "<code>weekdays.count</code>" in page
+        assert "`" not in page
+
     def test_right_wrong_and_unanswered_differ_in_words_too(self):
         shown = [repr(check("schedule-january", answer)) for answer in (23, 22, ...)]
         assert [words.split(".")[0] for words in shown[:2]] == ["Right", "Not yet"]
