@@ -47,6 +47,12 @@ def list_how_to_pages(app, docname: str, source: list[str]) -> None:
         source[0] = source[0].replace(HOW_TO, "\n".join(rest))
 
 
+def drop_last_blank_lines(app, docname: str, source: list[str]) -> None:
+    """Take from examples the blank line that ends them for doctest, and for no reader."""
+    source[0] = re.sub(r"(^```python\n.*?)\n+(^```$)", r"\1\n\2", source[0], flags=re.M | re.S)
+
+
 def setup(app) -> None:
     """Register the above."""
     app.connect("source-read", list_how_to_pages)
+    app.connect("source-read", drop_last_blank_lines)

@@ -3,23 +3,25 @@
 In a notebook the pupil writes an answer in place of the dots, and runs the cell::
 
     answer = ...
-    check("outage-live", answer)
+    check("outage-messages", answer)
 
 The exercises stand in exercises.toml. What is right is stored there as a fingerprint, so that
 no page shows it; a teacher who changes an exercise asks `fingerprint` for the new one.
 """
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from importlib.resources import files
 from operator import index
 from typing import Any, Final, cast
 
 from resonate_lab._html import escape
-from resonate_lab.cron import CronExpression
+from resonate_lab.cron import CronError, CronExpression
 from resonate_lab.errors import ResonateLabError
 from resonate_lab.instants import duration_ms, instant_ms
 
@@ -52,7 +54,8 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         style = f"border-left:4px solid {_COLOURS[self.right]};padding:0.3em 0.8em;margin:0.3em 0"
-        return f'<div role="note" style="{style}">{escape(self.words, None)}</div>'
+        words = re.sub("`([^`]+)`", r"<code>\1</code>", escape(self.words, None))
+        return f'<div role="note" style="{style}">{words}</div>'
 
 
 @cache
@@ -98,7 +101,9 @@ def check(name: str, answer: object) -> Verdict:
         return Verdict(None, "No answer yet: write yours in place of the dots, and run the cell.")
     try:
         found = fingerprint(name, answer)
-    except (ResonateLabError, TypeError, ValueError) as error:
+    except TypeError as error:
+        return Verdict(False, f"Not yet. The answer is {error}.")
+    except (ResonateLabError, ValueError) as error:
         return Verdict(False, f"Not yet. This cannot be read: {error}.")
     if found == exercise["right"]:
         return Verdict(True, f"Right. {exercise['why']}".rstrip())
@@ -128,17 +133,31 @@ def _exercise(name: str) -> dict[str, Any]:
     return known[name]
 
 
+# Each returns what all answers that say the same have in common. A TypeError completes the
+# sentence "The answer is ...".
+
+
 def _number(answer: object) -> str:
+    if isinstance(answer, float) and answer.is_integer():
+        answer = int(answer)  # a count that went through a division or a table
     try:
-        return str(index(cast(int, answer)))
+        number = index(cast(int, answer))
     except TypeError:
-        raise TypeError("write a whole number, without quotes") from None
+        number = None
+    if number is None or isinstance(answer, bool):
+        raise TypeError("a whole number, without quotes")
+    # Python writes no decimal digits of a number that is too long.
+    return str(number) if abs(number) < 2**63 else hex(number)
 
 
 def _text(answer: object) -> str:
     if not isinstance(answer, str):
-        raise TypeError("write a text, in quotes")
+        raise TypeError("a text, in quotes")
     return answer.strip()
+
+
+def _word(answer: object) -> str:
+    return _text(answer).lower()
 
 
 def _cron(answer: object) -> str:
@@ -146,18 +165,33 @@ def _cron(answer: object) -> str:
     return ",".join(map(str, ticks.tolist()))
 
 
+def _weekday(answer: object) -> str:
+    try:
+        name = _text(answer)
+        if name.isalpha():  # a number is what the pupil is to read
+            return _cron(f"0 0 * * {name}")
+    except (TypeError, CronError):
+        pass
+    raise TypeError("the English name of a weekday, in quotes")
+
+
 def _duration(answer: object) -> str:
-    return str(duration_ms(_text(answer), "the answer"))
+    if not isinstance(answer, str | timedelta):
+        raise TypeError('a duration with its unit, in quotes, such as "3h"')
+    return str(duration_ms(answer, "the answer"))
 
 
 def _instant(answer: object) -> str:
-    return str(instant_ms(cast(str, answer), "the answer"))
+    try:
+        return str(instant_ms(cast(str, answer), "the answer"))
+    except TypeError:
+        raise TypeError('an instant, in quotes, such as "2024-01-01 12:00"') from None
 
 
 def _names(answer: object) -> str:
     if isinstance(answer, str) or not isinstance(answer, Iterable):
-        raise TypeError("write a list of texts, in square brackets")
-    return "\n".join(sorted({_text(name) for name in answer}))
+        raise TypeError("a list of texts, in square brackets")
+    return "\n".join(sorted({_word(name) for name in answer}))
 
 
 _NORMAL: Final[dict[str, Callable[[object], str]]] = {
@@ -167,4 +201,6 @@ _NORMAL: Final[dict[str, Callable[[object], str]]] = {
     "names": _names,
     "number": _number,
     "text": _text,
+    "weekday": _weekday,
+    "word": _word,
 }

@@ -275,7 +275,7 @@ EXPORTED = {
     "02_which_days_are_1_5": [
         "At 09:00 UTC, Sunday to Thursday.",
         "In a crontab:",
-        "1-5 is Monday, Tuesday, Wednesday, Thursday, Sunday",
+        "1-5 is Sunday, Monday, Tuesday, Wednesday, Thursday",
     ],
     "03_what_happens_after_an_outage": [
         "126,657 missed ticks, 9,638 execute messages at restart, 117,019 promises",

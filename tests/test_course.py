@@ -4,6 +4,7 @@ Teachers find the answers here.
 """
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import nbformat
@@ -84,11 +85,16 @@ KEY = {
 ALSO = {
     "schedule-three-days": ["30 6 * * 2,4,6", "0 30 6 ? * fri,mon,wed", " 30 6 * * MON,WED,FRI "],
     "weekday-second-tuesday": ["0 10 14,13,8-12 * TUE", "0 10 8-14 * 3"],
-    "outage-backup": ["420min", "7 h"],
+    "weekday-seven": ["saturday", "SAT", " Sat "],
+    "outage-backup": ["420min", "7 h", pd.Timedelta("7h"), timedelta(hours=7)],
     "expired-created": ["2024-01-01T05:00Z", 1_704_085_200_000, pd.Timestamp("2024-01-01 05:00")],
+    "tags-search": ["Resonate:schedule"],
     "tags-lineage": [{"resonate:parent", "resonate:branch", "resonate:prefix", "resonate:origin"}],
+    "deleted-state": ["REJECTED_TIMEDOUT"],
+    "profiles-poll": ["Server"],
+    "profiles-tags": [("Spec",), pd.Series(["spec"])],
     "herd-move": ["1,16,31,46 * * * *"],
-    "schedule-january": [pd.Series([23])[0]],
+    "schedule-january": [pd.Series([23])[0], 23.0, pd.Series([23.0])[0]],
 }
 
 TARGET = "poll://any@class"
@@ -214,6 +220,12 @@ class TestRight:
     def test_so_does_the_same_answer_written_otherwise(self, name, answer):
         assert check(name, answer).right is True
 
+    @pytest.mark.parametrize("name", KEY)
+    def test_whoever_is_right_is_told_why(self, name):
+        words = check(name, KEY[name][0]).words
+        assert words.startswith("Right. ")
+        assert len(words) > 20
+
     @pytest.mark.parametrize("name", COMPUTED)
     def test_and_it_is_what_the_package_works_out(self, name):
         assert COMPUTED[name]() == KEY[name][0]
@@ -236,11 +248,12 @@ class TestWrong:
     @pytest.mark.parametrize("name", KEY)
     def test_anything_else_has_one_too(self, name):
         others = [-1, 10**30, "nonsense", "7 7 7 7 *", "17h", "2031-01-01", ["a"], 1.5, True, b"x"]
-        for answer in others:
+        huge = [10**5000, "x" * 100_000, ["x"] * 100_000, list(range(100_000)), float("inf")]
+        for answer in others + huge:
             verdict = check(name, answer)
             assert verdict.right is False
             assert verdict.words.startswith("Not yet. ")
-            assert len(verdict.words) > 20
+            assert 20 < len(verdict.words) < 400
 
     @pytest.mark.parametrize("answer", [..., None, "", "  "])
     def test_what_is_not_filled_in_breaks_nothing(self, answer):
@@ -257,9 +270,16 @@ class TestWrong:
                 assert [hint for hint in hints if right in hint] == []
 
     def test_an_answer_of_the_wrong_kind_is_told_what_to_write(self):
-        assert "whole number, without quotes" in check("schedule-january", "23").words
-        assert "in quotes" in check("weekday-seven", 7).words
+        for answer in ("23", True, 23.5, [23]):
+            words = check("schedule-january", answer).words
+            assert words == "Not yet. The answer is a whole number, without quotes."
+        for answer in (7, "7", "noon", "SAT,SUN", ["Saturday"]):
+            words = check("weekday-seven", answer).words
+            assert words == "Not yet. The answer is the English name of a weekday, in quotes."
+        assert "in quotes" in check("tags-search", 7).words
         assert "square brackets" in check("tags-lineage", "resonate:origin").words
+        assert 'such as "3h"' in check("outage-backup", 7).words
+        assert 'such as "2024-01-01 12:00"' in check("expired-created", 1.5).words
         assert "write SUN or 1 for Sunday" in check("local-tokyo", "0 15 * * 0").words
 
     def test_an_unknown_exercise_is_refused_with_the_names_of_the_others(self):
@@ -272,6 +292,11 @@ class TestPage:
         hostile = check("local-tokyo", "<img src=x onerror=alert(1)> * * * *")._repr_html_()
         assert "<img" not in hostile
         assert "&lt;img" in hostile
+
+    def test_code_in_a_hint_looks_like_code(self):
+        page = check("schedule-january", 0)._repr_html_()
+        assert "<code>weekdays.count</code>" in page
+        assert "`" not in page
 
     def test_right_wrong_and_unanswered_differ_in_words_too(self):
         shown = [repr(check("schedule-january", answer)) for answer in (23, 22, ...)]

@@ -19,6 +19,7 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 LINK = re.compile(r"!?\[[^]]*\]\(([^)\s]+)\)")
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 MOST_BYTES = 150_000
+MOST_COLUMNS = 80
 
 
 def tool(path: str):
@@ -47,6 +48,13 @@ class TestPages:
             if not target.is_file() or (parts.fragment and parts.fragment not in anchors(target)):
                 dead.append(link)
         assert dead == []
+
+    @pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: str(page.relative_to(ROOT)))
+    def test_examples_fit_the_column_of_the_site(self, page):
+        """What is longer is cut off there, and so was the one number that a page was about."""
+        blocks = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.DOTALL | re.M)
+        lines = [line.rstrip() for block in blocks for line in block.splitlines()]
+        assert [line for line in lines if len(line) > MOST_COLUMNS] == []
 
     def test_the_menu_holds_every_page_once(self):
         source = [(DOCS / "index.md").read_text("utf-8")]

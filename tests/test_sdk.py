@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import subprocess
 import sys
 import threading
@@ -355,6 +356,17 @@ class TestSpinning:
                 await resonate.advance("1h")
 
     @scenario
+    async def test_a_request_that_the_profile_refuses_is_named_with_its_reason(self, caplog):
+        caplog.set_level(logging.CRITICAL)
+        async with simulate(rl.Engine("server", now=T)) as resonate:
+            resonate.register(leaf)
+            resonate.register(report)
+            await resonate.schedule("s", EVERY_TEN, "report", (1,))
+            refused = r"'server', refuses its task\.fence with 400 \(Promise ID must"
+            with pytest.raises(WorkerError, match=refused):
+                await resonate.advance("1h")
+
+    @scenario
     async def test_a_function_that_calls_itself_for_ever_is_named(self, monkeypatch):
         monkeypatch.setattr("resonate_lab.clients.driver.MESSAGES_PER_CALL", 200)
 
@@ -488,15 +500,25 @@ def test_a_schedule_runs(resonate_engine):
     assert [p.state for p in asyncio.run(main())] == ["resolved"] * 24
 """
 
-    def test_a_suite_that_has_the_package_has_the_fixture(self, tmp_path):
-        (tmp_path / "test_ours.py").write_text(self.TEST)
+    def passed(self, folder, test):
+        (folder / "test_ours.py").write_text(test)
         command = [sys.executable, "-P", "-W", "error", "-m", "pytest", "-q", "--strict-markers",
                    "-p", "resonate_lab.clients.fixture", "-p", "no:cacheprovider", "."]  # fmt: skip
         environment = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PATH": ""}
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
-        assert "3 passed" in done.stdout, done.stdout + done.stderr
+        found = re.search(r"^(\d+) passed in", done.stdout, re.MULTILINE)
+        assert found, done.stdout + done.stderr
+        return int(found[1])
+
+    def test_a_suite_that_has_the_package_has_the_fixture(self, tmp_path):
+        assert self.passed(tmp_path, self.TEST) == 3
+
+    def test_the_file_of_the_how_to_page_passes_as_it_stands_there(self, tmp_path, root):
+        page = (root / "docs" / "testing-workflows.md").read_text(encoding="utf-8")
+        (file,) = re.findall(r"^```python\n(import .*?)^```", page, re.DOTALL | re.MULTILINE)
+        assert self.passed(tmp_path, file) == 1
 
     def test_the_entry_point_names_it(self, root):
         import tomllib

@@ -150,5 +150,5 @@ class TestHostile:
 
     def test_a_page_says_the_state_in_words(self, engine):
         create(engine, "r", "r")
-        assert 'title="pending"' in engine.tree("r")._repr_html_()
-        assert 'title="not stored"' in engine.tree("nobody")._repr_html_()
+        assert ">pending</span>" in engine.tree("r")._repr_html_()
+        assert ">not stored</span>" in engine.tree("nobody")._repr_html_()

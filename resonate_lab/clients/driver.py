@@ -83,6 +83,7 @@ class Driver:
         self._counted_at = engine.now_ms
         self._releases: Counter[str] = Counter()
         self._messages: Counter[str] = Counter()
+        self._refused: dict[str, str] = {}
         self._spinning: str | None = None
         self._moving = asyncio.Lock()
 
@@ -136,6 +137,8 @@ class Driver:
         if not kind.startswith("task.") or not isinstance(envelope, dict):
             return
         asked = envelope["data"] if isinstance(envelope.get("data"), dict) else {}
+        if status == 400 and isinstance(asked.get("id"), str):
+            self._refused[asked["id"]] = f"{kind} with {status} ({plain(data, 200)})"
         if kind in ("task.acquire", "task.create"):
             if isinstance(asked.get("id"), str):
                 self._told.pop(asked["id"], None)
@@ -158,6 +161,7 @@ class Driver:
             self._counted_at = self.engine.now_ms
             self._releases.clear()
             self._messages.clear()
+            self._refused.clear()
             self._spinning = None
         counter[id] += 1
         if counter[id] > limit and self._spinning is None:
@@ -168,10 +172,15 @@ class Driver:
             return
         id, at = self._spinning, format_instant(self.engine.now_ms)
         if self._releases[id] > RELEASES:
+            why = (
+                f"the engine, of profile {self.engine.profile.name!r}, refuses its "
+                f"{self._refused[id]}"
+                if id in self._refused
+                else "a worker could not run it, so register the function in that group (or send "
+                "it an argument that can be decoded)"
+            )
             raise WorkerError(
-                f"{self._called(id)} was given back {RELEASES} times at {at} and spins: a worker "
-                "could not run it, so register the function in that group (or send it an argument "
-                "that can be decoded)"
+                f"{self._called(id)} was given back {RELEASES} times at {at} and spins: {why}"
             )
         raise WorkerError(
             f"{self._called(id)} caused {MESSAGES_PER_CALL:,} execute messages at {at} without "

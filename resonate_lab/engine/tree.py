@@ -42,7 +42,10 @@ _SCOPE_TAG: Final = "resonate:scope"
 _CALLS: Final = {"global": "rpc", "local": "run"}
 _CIRCLES: Final = {PENDING: "🟡", RESOLVED: "🟢"}
 _REJECTED: Final = "🔴"
-_PRE: Final = "margin:0.3em 0;line-height:1.35;overflow-x:auto;color:inherit;background:transparent"
+_PRE: Final = (
+    "margin:0.3em 0;line-height:1.35;overflow-x:auto;color:inherit;background:transparent;"
+    "font-family:monospace"
+)
 
 
 class Node(NamedTuple):
@@ -99,8 +102,8 @@ class Tree:
     def _repr_html_(self) -> str:
         # Colour is not the only cue: the state stands beside it in words.
         lines = (
-            f'{node.branch}<span title="{escape(node.state or "not stored")}">'
-            f"{escape(node.line()[len(node.branch) :], None)}</span>"
+            f"{node.branch}{escape(node.line()[len(node.branch) :], None)}"
+            f' <span style="opacity:0.7">{escape(node.state or "not stored")}</span>'
             for node in self.nodes
         )
         more = [f"… and {self.more:,} more"] if self.more else []

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["profile_comparison"]
 
-_COLUMNS = ("scheduled_at", "fired_at", "state", "dispatched")
+_COLUMNS = ("scheduled_at", "fired_at", "timeout_at", "state", "dispatched")
 
 # Filled, hatched and empty: they stay apart without their colours.
 _LOOKS: Mapping[str, Mapping[str, Any]] = {
@@ -26,7 +26,10 @@ _LOOKS: Mapping[str, Mapping[str, Any]] = {
     "in time, no worker is told": {
         "facecolor": "none", "edgecolor": "#0072B2", "hatch": "....",
     },
-    "created settled, too late": {
+    "too late, a worker is told in vain": {
+        "facecolor": "none", "edgecolor": "#D55E00", "hatch": "xxxx",
+    },
+    "too late, no worker is told": {
         "facecolor": "none", "edgecolor": "#D55E00", "hatch": "////",
     },
     "id existed: nothing created": {"facecolor": "none", "edgecolor": "#767676"},
@@ -49,9 +52,9 @@ def profile_comparison(
     Parameters
     ----------
     outages : mapping of str to DataFrame
-        profile name to its ticks: one row a tick, with the columns ``scheduled_at`` and
-        ``fired_at`` (tz-aware), ``state`` (at creation) and ``dispatched``, as `frames.ticks`
-        or `WhatIf.ticks` returns them
+        profile name to its ticks: one row a tick, with the columns ``scheduled_at``,
+        ``fired_at`` and ``timeout_at`` (tz-aware), ``state`` (at creation) and
+        ``dispatched``, as `frames.ticks` or `WhatIf.ticks` returns them
     up : instant, optional
         the restart; ticks fired before are left out. Default: the first firing of all
     ax : Axes, optional
@@ -109,15 +112,22 @@ def profile_comparison(
     return ax
 
 
+def _in_time(frame: pd.DataFrame) -> pd.Series:
+    # Some profiles create what is too late as pending all the same.
+    return (frame["state"] == "pending") & (frame["timeout_at"] > frame["fired_at"])
+
+
 def _fates(frame: pd.DataFrame) -> list[int]:
     """Return how many ticks had each of the fates of `_LOOKS`."""
-    pending = frame["state"] == "pending"
+    in_time = _in_time(frame)
     told = frame["dispatched"].to_numpy(dtype=bool)
     missing = frame["state"].isna()
+    too_late = ~in_time & ~missing
     return [
-        int((pending & told).sum()),
-        int((pending & ~told).sum()),
-        int((~pending & ~missing).sum()),
+        int((in_time & told).sum()),
+        int((in_time & ~told).sum()),
+        int((too_late & told).sum()),
+        int((too_late & ~told).sum()),
         int(missing.sum()),
     ]
 
@@ -125,10 +135,11 @@ def _fates(frame: pd.DataFrame) -> list[int]:
 def _story(frame: pd.DataFrame, fates: list[int], restart: pd.Timestamp) -> str:
     if frame.empty:
         return "nothing made up for"
-    live = frame.loc[frame["state"] == "pending", "fired_at"]
-    first = "none in time" if live.empty else f"first in time {_after(live.min() - restart)}"
+    in_time = frame.loc[_in_time(frame), "fired_at"]
+    first = "none in time" if in_time.empty else f"first in time {_after(in_time.min() - restart)}"
     last = f"last {_after(frame['fired_at'].max() - restart)}"
-    return f"{fates[0]:,} messages, {fates[2]:,} too late\n{first}, {last}"
+    messages, late = fates[0] + fates[2], fates[2] + fates[3]
+    return f"{messages:,} messages, {late:,} too late\n{first}, {last}"
 
 
 def _after(span: pd.Timedelta) -> str:
