@@ -104,7 +104,7 @@ class TestShowing:
             engine.promises.create(child, timeout="1d", tags=lineage)
         inspector.show()
         inspector.promise.value = root
-        assert f"└── {root}.a 🟡 └── {root}.a.b" in said(inspector)
+        assert f"└── {root}.a 🟡 pending └── {root}.a.b 🟡 pending" in said(inspector)
 
     def test_what_happened_since_when_it_is_asked_to(self, inspector, engine):
         engine.advance("1d")
