@@ -29,7 +29,7 @@ class TestDemo:
         code, out, err = run("demo", str(EXAMPLE))
         assert code == 0
         assert {path.name for path in (tmp_path / "demo-output").iterdir()} == FILES
-        assert "552         137        20" in out
+        assert "552        137       20" in out
         assert "126,859 missed ticks" in " ".join(out.split())
         assert "*/10 7-19 * * MON-FRI" in out
         assert err == ""
