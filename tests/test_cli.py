@@ -160,6 +160,89 @@ class TestRefused:
         assert (tmp_path / "demo-output" / "audit.csv").exists()
 
 
+SECRET = "s3cr3t"
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("arguments", "code"),
+        [
+            (("next", "0 9 * * 8"), 1),
+            (("audit", "none.csv"), 1),
+            (("engine", "show", "none.json"), 1),
+            (("whatif", "f.csv", "--down", "soon"), 2),
+            (("next",), 2),
+            (("next", "@daily", "--fast"), 2),
+            (("fly",), 2),
+            (("schedules", "search"), 2),
+        ],
+    )
+    def test_with_json_an_error_is_a_document_on_stdout_and_a_sentence_on_stderr(
+        self, run, arguments, code
+    ):
+        found, out, err = run(*arguments, "--json")
+        told = json.loads(out)
+        assert found == told["exit_code"] == code
+        assert err.splitlines()[-1] == f"Error: {told['error']}"
+        assert run(*arguments)[1] == ""
+
+    def test_an_interrupt_is_a_document_too(self, run, monkeypatch):
+        def interrupted(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(rl, "CronExpression", interrupted)
+        code, out, _ = run("next", "@daily", "--json")
+        assert code == 130
+        assert json.loads(out)["exit_code"] == 130
+
+    def test_an_extra_that_is_not_installed_is_told_with_the_way_to_get_it(self, run, monkeypatch):
+        monkeypatch.setitem(sys.modules, "uvicorn", None)
+        monkeypatch.delitem(sys.modules, "resonate_lab.clients.server", raising=False)
+        monkeypatch.delattr("resonate_lab.clients.server", raising=False)
+        code, out, err = run("serve")
+        assert (code, out) == (1, "")
+        assert err == "Error: the server is not installed: pip install 'resonate-lab[http]'\n"
+
+    def test_behind_two_dashes_json_is_a_word(self, run):
+        assert run("next", "--", "--json")[:2] == (1, "")
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            f"http://{SECRET}@h",
+            f"http://u:{SECRET}@h/p",
+            f"HTTPS://h:1/?token={SECRET}",
+            f"http://h/#{SECRET}",
+            f"htp://u:{SECRET}@h",
+            f"ws://h/?{SECRET}",
+        ],
+    )
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("audit",),
+            ("demo",),
+            ("policies", "--down", "2026-12-01..2026-12-02"),
+            ("next", "@daily"),
+            ("engine", "mirror", "--promises", "e.json"),
+            ("engine", "show"),
+            ("load", "--format", "csv"),
+            ("next", "--zone"),
+            ("next", "@daily", "--after"),
+            ("whatif", "--down"),
+        ],
+    )
+    def test_a_secret_in_an_address_is_printed_nowhere(self, run, command, url):
+        code, out, err = run(*command, url, "--json")
+        assert code in (1, 2)
+        assert SECRET not in out + err
+
+    def test_a_target_is_no_secret(self, run, tmp_path):
+        run("engine", "new", "e.json")
+        _, _, err = run("tasks", "get", "poll://any@default", "poll://any@g", "--file", "e.json")
+        assert "poll://any@g" in err
+
+
 def every_command(group=cli, words=()):
     """Yield the words and the command of every command, groups included."""
     yield words, group

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -61,8 +60,7 @@ def _ask(file: str, kind: str, **data: object) -> None:
     if status < 400 and kind.partition(".")[2] not in _READS:
         engine.save(file)
     if not 200 <= status < 300:
-        click.echo(f"Error: {show.json_text(answer)}", err=True)
-        sys.exit(1)
+        raise show.Refusal(answer)
     show.print_json(answer)
 
 

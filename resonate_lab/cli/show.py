@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "Refusal",
     "brief",
+    "complain",
     "console",
     "json_text",
     "print_json",
@@ -55,6 +57,26 @@ def say(text: str = "", style: str = "", indent: int = 0) -> None:
     out = console()
     for line in wrapped(plain(text, None), out.width - indent):
         out.print(Text(" " * indent + line, style=style))
+
+
+def complain(sentence: str) -> None:
+    """Print a sentence to stderr; on a terminal it is wrapped, elsewhere it is one line."""
+    lines = [sentence]
+    if sys.stderr.isatty():
+        lines = wrapped(sentence, Console(stderr=True).width)
+    click.echo("\n".join(lines), err=True)
+
+
+class Refusal(click.ClickException):
+    """What an engine answers when it says no; shown as JSON, as the real command line does."""
+
+    def __init__(self, answer: object) -> None:
+        super().__init__(answer if isinstance(answer, str) else json.dumps(answer))
+        self._answer = answer
+
+    def format_message(self) -> str:
+        """Return the answer as JSON."""
+        return json_text(self._answer)
 
 
 # Where a text may be broken, best first: between words, though not in a quoted expression, which
