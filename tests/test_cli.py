@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -186,14 +187,34 @@ class TestErrors:
         assert err.splitlines()[-1] == f"Error: {told['error']}"
         assert run(*arguments)[1] == ""
 
-    def test_an_interrupt_is_a_document_too(self, run, monkeypatch):
+    def test_an_interrupt_prints_no_second_document(self, run, monkeypatch):
         def interrupted(*_, **__):
             raise KeyboardInterrupt
 
         monkeypatch.setattr(rl, "CronExpression", interrupted)
-        code, out, _ = run("next", "@daily", "--json")
-        assert code == 130
-        assert json.loads(out)["exit_code"] == 130
+        assert run("next", "@daily", "--json")[:2] == (130, "")
+
+    def test_an_interrupt_while_the_program_loads_ends_with_130_and_no_traceback(self, tmp_path):
+        (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+        env = os.environ | {"PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-m", "resonate_lab", "next", "@daily"],
+            cwd=tmp_path, env=env, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (130, "")
+        assert done.stderr == "interrupted; what is written stays\n"
+
+    def test_serve_ends_with_130_and_one_document_when_it_is_interrupted(self, tmp_path):
+        command = [sys.executable, "-P", "-m", "resonate_lab", "serve", "--port", "0", "--json"]
+        with subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            facts = json.loads(process.stdout.readline())
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+        assert process.returncode == 130
+        assert facts["url"].startswith("http://127.0.0.1:")
+        assert (out, err.strip()) == ("", "interrupted; what is written stays")
 
     def test_an_extra_that_is_not_installed_is_told_with_the_way_to_get_it(self, run, monkeypatch):
         monkeypatch.setitem(sys.modules, "uvicorn", None)
@@ -350,7 +371,7 @@ class TestCompletion:
         return {line.partition(",")[2] for line in done.stdout.splitlines()}
 
     def test_commands_options_choices_and_zones(self):
-        assert self.complete("l") == {"local-view", "load"}
+        assert self.complete("l") == {"local-view", "load", "longest-outage"}
         assert self.complete("engine", "") >= {"new", "advance", "outage", "mirror", "show"}
         assert self.complete("next", "--d") == {"--dialect"}
         assert self.complete("next", "--dialect", "q") == {"quartz"}

@@ -143,6 +143,76 @@ class TestWhatif:
         assert "--down" in err
 
 
+class TestLongestOutage:
+    START = "2026-12-04T18:00"
+
+    def test_as_json_it_is_the_answer_the_schedules_and_the_refused(self, run, fleet):
+        found = answer(run, "longest-outage", fleet, "--down", self.START)
+        longest = rl.longest_outage(fleet, self.START)
+        # */10 breaks first: the tick of 18:10 has timed out an hour later.
+        assert found["duration"] == 70 * 60_000 - 1
+        assert found["start"] == "2026-12-04T18:00:00Z"
+        assert found["up"] == "2026-12-04T19:09:59.999000Z"
+        assert (found["stopped_by"], found["schedule_id"]) == ("expired", "tens")
+        assert found["tick"] == "2026-12-04T18:10:00Z"
+        ids = longest.schedules["schedule_id"].tolist()
+        assert [row["schedule_id"] for row in found["schedules"]] == ids
+        assert [row["schedule_id"] for row in found["refused"]] == ["broken"]
+
+    def test_as_text_it_is_the_headline_and_who_breaks_it(self, run, fleet):
+        code, out, err = run("longest-outage", fleet, "--down", self.START)
+        assert (code, err) == (0, "")
+        assert rl.longest_outage(fleet, self.START).headline() in " ".join(out.split())
+        assert out.index("tens  ") < out.index("hourly  ") < out.index("weekdays  ")
+        assert "broken (line 5): 0 9 * * 8" in out
+
+    @pytest.mark.parametrize(
+        ("options", "arguments"),
+        [
+            (("--expired", "3"), {"expired": 3}),
+            (("--promise-timeout", "3h"), {"promise_timeout": "3h"}),
+            (("--limit", "10min"), {"limit": "10min"}),
+            (("--expired", "any", "--messages", "0"), {"expired": None, "messages": 0}),
+        ],
+    )
+    def test_an_option_is_the_argument_of_that_name(self, run, tmp_path, options, arguments):
+        path = tmp_path / "f.csv"
+        tags = '"{""resonate:target"": ""poll://any@g""}"'
+        path.write_text(f"id,cron,promise_tags\na,*/10 * * * *,{tags}\nb,@hourly,{tags}\n")
+        found = answer(run, "longest-outage", str(path), "--down", self.START, *options)
+        longest = rl.longest_outage(path, self.START, **arguments)
+        assert found["duration"] == longest.duration // pd.Timedelta(1, "ms")
+        assert found["stopped_by"] == longest.stopped_by
+        assert (found["tick"] is None) == (longest.stopped_by == "limit")
+
+    def test_what_is_not_seen_to_break_is_blank_and_that_is_said(self, run, fleet):
+        _, out, _ = run("longest-outage", fleet, "--down", self.START, "--limit", "2h")
+        assert "Blank: not alone, as far as was looked (2h)." in out
+
+    def test_the_page_is_written(self, run, fleet, tmp_path):
+        _, out, _ = run("longest-outage", fleet, "--html", "a.html")
+        assert "written: a.html" in out
+        assert (tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!")
+
+    @pytest.mark.parametrize(
+        ("options", "code", "token"),
+        [
+            (("--expired", "any"), 2, "--messages N"),
+            (("--expired", "-1"), 2, "'-1'"),
+            (("--messages", "many"), 2, "'many'"),
+            (("--messages", "1.5"), 2, "'1.5'"),
+            (("--down", "soon"), 1, "'soon'"),
+            (("--limit", "far"), 1, "'far'"),
+            (("--limit", "200000d"), 1, "1970 to 2100"),
+            (("--promise-timeout", "-1h"), 1, "-3600000 ms"),
+        ],
+    )
+    def test_an_option_that_makes_no_sense(self, run, fleet, options, code, token):
+        found, out, err = run("longest-outage", fleet, *options)
+        assert (found, out) == (code, "")
+        assert token in err.splitlines()[-1]
+
+
 class TestPolicies:
     def test_of_an_expression(self, run):
         found = answer(run, "policies", "*/10 * * * *", "--down", DOWN, "--run-time", "15min")

@@ -14,8 +14,6 @@ from resonate_lab.instants import format_duration, format_instant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
-
     from resonate_lab.protocol.records import Step
 
 __all__ = ["engine"]
@@ -52,7 +50,7 @@ def engine() -> None:
 def new(file: str, profile: str, now: str | None, force: bool, as_json: bool) -> None:
     """Write a new engine, with nothing in it, to FILE."""
     _keep(file, force)
-    made = rl.Engine(profile, now=_present() if now is None else now)
+    made = rl.Engine(profile, now=options.instant(now, "now"))
     made.save(file)
     _show(made, as_json)
 
@@ -140,12 +138,6 @@ def outage(file: str, duration: str, as_json: bool) -> None:
         found.steps,
         as_json,
     )
-
-
-def _present() -> pd.Timestamp:
-    import pandas as pd
-
-    return pd.Timestamp.now("UTC")
 
 
 def _keep(file: str, force: bool) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "BOUND",
     "DIALECT",
     "FILE_VARIABLE",
     "JSON_OBJECT",
@@ -29,6 +30,7 @@ __all__ = [
     "as_json",
     "dialect",
     "examples",
+    "instant",
     "takes_file",
     "takes_fleet",
     "takes_window",
@@ -76,6 +78,26 @@ class _Period(click.ParamType):  # type: ignore[type-arg]
                 ctx,
             )
         return start.strip(), up.strip()
+
+
+class _Bound(click.ParamType):  # type: ignore[type-arg]
+    """The most there may be of something; None where there may be any number."""
+
+    name = "N|any"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | None:
+        if value == "any":
+            return None
+        if not (value.isascii() and value.isdecimal()):
+            self.fail(f"{value!r} is no number: write a whole one, 0 or more, or any", param, ctx)
+        return int(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem("any")] if "any".startswith(incomplete) else []
 
 
 class _WireDuration(click.ParamType):  # type: ignore[type-arg]
@@ -126,7 +148,8 @@ class _Json(click.ParamType):  # type: ignore[type-arg]
             )
 
 
-ZONE, PERIOD, WIRE_DURATION, JSON_OBJECT = _Zone(), _Period(), _WireDuration(), _Json()
+ZONE, PERIOD, BOUND = _Zone(), _Period(), _Bound()
+WIRE_DURATION, JSON_OBJECT = _WireDuration(), _Json()
 
 
 def examples(*lines: str) -> str:
@@ -184,6 +207,15 @@ def _given(fleet: str, format: str | None, token: str | None) -> Given:
     return Given(name, rl.read_fleet(fleet, format=format, token=token))
 
 
+def instant(text: str | None, name: str) -> pd.Timestamp:
+    """Return an instant of the command line, the present moment where none is given."""
+    import pandas as pd
+
+    from resonate_lab.instants import instant_ms, timestamp
+
+    return timestamp(instant_ms(pd.Timestamp.now("UTC") if text is None else text, name))
+
+
 def takes_window(days: int) -> Callable[[F], F]:
     """Add ``--start`` and ``--end``; the command gets `start` and `end`, some days by default."""
 
@@ -194,10 +226,9 @@ def takes_window(days: int) -> Callable[[F], F]:
         def command(start: str | None, end: str | None, **rest: Any) -> Any:
             import pandas as pd
 
-            from resonate_lab.instants import instant_ms, timestamp
-
-            first = pd.Timestamp.now("UTC").floor("D") if start is None else start
-            begin = timestamp(instant_ms(first, "start"))
+            begin = instant(start, "start")
+            if start is None:
+                begin = begin.floor("D")
             last = begin + pd.Timedelta(days=days, seconds=-1) if end is None else end
             return function(start=begin, end=last, **rest)
 

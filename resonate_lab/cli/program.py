@@ -22,7 +22,15 @@ from resonate_lab.cli import show
 from resonate_lab.cli.cron import explain, local_view, next_, to_utc
 from resonate_lab.cli.demo import demo
 from resonate_lab.cli.engines import engine
-from resonate_lab.cli.fleets import audit, collisions, load, policies, spread, whatif
+from resonate_lab.cli.fleets import (
+    audit,
+    collisions,
+    load,
+    longest_outage,
+    policies,
+    spread,
+    whatif,
+)
 from resonate_lab.cli.records import promises, schedules, tasks, tree
 from resonate_lab.cli.serve import serve
 
@@ -34,6 +42,7 @@ _SECTIONS: Final[Mapping[str, Sequence[click.Command]]] = {
     "A fleet (a file, '-' or the address of a live server)": (
         audit,
         whatif,
+        longest_outage,
         policies,
         load,
         collisions,
@@ -132,7 +141,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _end(error: BaseException, *, as_json: bool) -> None:
-    """Say why there is no answer, and exit; with ``--json`` stdout has a document even then."""
+    """Say why there is no answer, and exit; with ``--json`` stdout has a document even then.
+
+    An interrupted command may have printed one already, as `serve` does.
+    """
     code, words = _ending(error)
     if isinstance(error, show.Refusal):
         click.echo(f"Error: {error.format_message()}", err=True)
@@ -141,7 +153,7 @@ def _end(error: BaseException, *, as_json: bool) -> None:
             click.echo(error.ctx.get_usage(), err=True)
             click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
         show.complain(words if code == _INTERRUPTED else f"Error: {words}")
-    if as_json:
+    if as_json and code != _INTERRUPTED:
         with contextlib.suppress(BrokenPipeError):
             show.print_json({"error": words, "exit_code": code})
     sys.exit(code)

@@ -79,7 +79,7 @@ def _encoded(value: Any) -> Any:
 
 @click.group()
 def schedules() -> None:
-    """Create, get, search and delete schedules of an engine file."""
+    """Create, get, search, delete schedules of an engine file."""
 
 
 @schedules.command(
@@ -168,7 +168,7 @@ def search_schedules(file: str, tags: Any, limit: int, cursor: str | None) -> No
 
 @click.group()
 def promises() -> None:
-    """Create, get, search and settle promises of an engine file."""
+    """Create, get, search, settle promises of an engine file."""
 
 
 @promises.command("get", epilog=options.examples("resonate-lab promises get nightly-1796090400000"))
