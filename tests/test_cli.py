@@ -377,6 +377,58 @@ class TestCompletion:
         assert self.complete("next", "--dialect", "q") == {"quartz"}
         assert "Europe/Berlin" in self.complete("next", "--zone", "Europe/")
 
+    def test_policies_readings_and_bounds(self):
+        assert "Temporal schedule" in self.complete("whatif", "f.csv", "--policy", "Temp")
+        assert self.complete("audit", "--source", "k") == {"kubernetes"}
+        assert self.complete("longest-outage", "f.csv", "--expired", "") == {"any"}
+
+    @pytest.mark.parametrize("command", ["audit", "whatif", "policies", "longest-outage"])
+    def test_a_fleet_is_completed_as_a_file(self, command):
+        env = os.environ | {
+            "PYTHONSAFEPATH": "1",
+            "_RESONATE_LAB_COMPLETE": "bash_complete",
+            "COMP_WORDS": f"resonate-lab {command} fl",
+            "COMP_CWORD": "2",
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "resonate_lab"],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == "file,fl\n"
+
+    def test_bash_takes_its_script_and_completes(self, tmp_path):
+        program = tmp_path / "resonate-lab"
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m resonate_lab "$@"\n')
+        program.chmod(0o755)
+        script = (
+            'eval "$(_RESONATE_LAB_COMPLETE=bash_source resonate-lab)"\n'
+            "complete -p resonate-lab\n"
+            "COMP_WORDS=(resonate-lab next --dialect r) COMP_CWORD=3\n"
+            "_resonate_lab_completion resonate-lab r --dialect\n"
+            'echo "${COMPREPLY[@]}"\n'
+        )
+        done = subprocess.run(
+            ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True,
+            env=os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        )  # fmt: skip
+        assert done.stdout.splitlines() == [
+            "complete -o nosort -F _resonate_lab_completion resonate-lab",
+            "resonate resonate-0.9.8",
+        ]
+        assert done.stderr == ""
+
+    @pytest.mark.parametrize("shell", ["zsh", "fish"])
+    def test_other_shells_have_a_script(self, shell):
+        env = os.environ | {"PYTHONSAFEPATH": "1", "_RESONATE_LAB_COMPLETE": f"{shell}_source"}
+        done = subprocess.run(
+            [sys.executable, "-c", "from resonate_lab.__main__ import main; main()"],
+            env=env, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert f"_RESONATE_LAB_COMPLETE={shell}_complete" in done.stdout
+
 
 def in_terminal(*arguments, folder, **env):
     """Run a command in a terminal of 80 columns; return its code and what it shows."""

@@ -28,6 +28,17 @@ __all__ = [
     "whatif",
 ]
 
+
+def _policies() -> list[str]:
+    return [*rl.policies.SYSTEMS, *rl.policies.VARIANTS]
+
+
+def _readings() -> list[str]:
+    from resonate_lab.whatif.audit import READINGS
+
+    return list(READINGS)
+
+
 _DOWN = click.option(
     "--down", required=True, type=options.PERIOD,
     help="The outage: 2026-12-01..2026-12-01T12:00Z; UTC where no zone is named.",
@@ -43,6 +54,7 @@ _HTML = click.option(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the answer as a page, too.",
 )
+
 _REFUSED = 4  # rows whose reason is told
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -57,7 +69,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 )
 @options.takes_fleet
 @click.option(
-    "--source", default="crontab", show_default=True,
+    "--source", default="crontab", show_default=True, shell_complete=options.completed(_readings),
     help="How the authors meant them: crontab, quartz, aws, kubernetes, airflow or resonate.",
 )  # fmt: skip
 @click.option("--after", metavar="INSTANT", help="Compare from here on. Default: today, UTC.")
@@ -116,7 +128,10 @@ def print_audit(name: str, audited: pd.DataFrame) -> None:
 )  # fmt: skip
 @_PROMISE_TIMEOUT
 @click.option(
-    "--policy", metavar="NAME", help="What starts the missed ticks in place of Resonate's catch-up."
+    "--policy",
+    metavar="NAME",
+    shell_complete=options.completed(_policies),
+    help="What starts the missed ticks in place of Resonate's catch-up.",
 )
 @click.option("--workers", type=int, help="How many take the execute messages.")
 @click.option("--run-time", help="How long a worker is busy: 30s, or the name of a column.")
@@ -270,11 +285,11 @@ def longest_outage(
         "    --policy Resonate --policy 'Temporal schedule'",
     )
 )
-@click.argument("fleet", metavar="CRON|FLEET")
+@click.argument("fleet", metavar="CRON|FLEET", type=options.FLEET)
 @_DOWN
 @click.option("--run-time", default="1min", show_default=True, help="How long each run takes.")
 @click.option(
-    "--policy", "names", multiple=True, metavar="NAME",
+    "--policy", "names", multiple=True, metavar="NAME", shell_complete=options.completed(_policies),
     help="One of them only; may be given again. Default: all systems.",
 )  # fmt: skip
 @options.as_json

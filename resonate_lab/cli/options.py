@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from zoneinfo import available_timezones
 
@@ -21,6 +21,7 @@ __all__ = [
     "BOUND",
     "DIALECT",
     "FILE_VARIABLE",
+    "FLEET",
     "JSON_OBJECT",
     "PERIOD",
     "PROFILE",
@@ -28,6 +29,7 @@ __all__ = [
     "ZONE",
     "Given",
     "as_json",
+    "completed",
     "dialect",
     "examples",
     "instant",
@@ -60,6 +62,26 @@ class _Zone(click.ParamType):  # type: ignore[type-arg]
     ) -> list[CompletionItem]:
         found = (name for name in available_timezones() if name.startswith(incomplete))
         return [CompletionItem(name) for name in sorted(found)]
+
+
+class _Fleet(click.ParamType):  # type: ignore[type-arg]
+    """What `read_fleet` takes; completed as a file."""
+
+    name = "fleet"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+def completed(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """Return how a shell completes a text by names; which there are is the library's to say."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
 
 
 class _Period(click.ParamType):  # type: ignore[type-arg]
@@ -148,7 +170,7 @@ class _Json(click.ParamType):  # type: ignore[type-arg]
             )
 
 
-ZONE, PERIOD, BOUND = _Zone(), _Period(), _Bound()
+FLEET, ZONE, PERIOD, BOUND = _Fleet(), _Zone(), _Period(), _Bound()
 WIRE_DURATION, JSON_OBJECT = _WireDuration(), _Json()
 
 
@@ -182,7 +204,7 @@ class Given(NamedTuple):
 def takes_fleet(function: F) -> F:
     """Add the argument FLEET and how to read it; the command gets a `Given` as `fleet`."""
 
-    @click.argument("fleet", metavar="FLEET")
+    @click.argument("fleet", metavar="FLEET", type=FLEET)
     @click.option(
         "--format", type=click.Choice(["csv", "crontab", "json", "parquet"]),
         help="Of FLEET; default: by its name and first bytes.",
