@@ -78,6 +78,14 @@ class TestTables:
         assert "cron  0 9 * * 1" in lines
         assert lines[lines.index("cron  @daily") :] == ["cron  @daily", "b     short", "c     also"]
 
+    def test_short_texts_are_a_table_where_it_has_room(self, capsys, monkeypatch):
+        names = ["UTC", "day", "America/New_York", "local_day"]
+        row = ["2026-12-01 00:00", "Tue", "2026-11-30 19:00", "Mon EST"]
+        frame = pd.DataFrame([row], columns=names)
+        for width, lines in ((80, 3), (50, 3), (49, 5)):
+            out = printed(capsys, monkeypatch, width, frame)
+            assert len(out.partition("Title\n")[2].splitlines()) == lines
+
     def test_an_id_is_broken_behind_its_marks(self, capsys, monkeypatch):
         frame = pd.DataFrame({"schedule": ["alfresco-community-repo/alfresco-global-1"], "n": [1]})
         lines = printed(capsys, monkeypatch, 40, frame).splitlines()

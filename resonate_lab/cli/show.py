@@ -205,9 +205,12 @@ def _whole(
     room = width + _GAP - sum(s for s, number in zip(sizes, numbers, strict=True) if number)
     whole = list(numbers)
     texts = sorted((size, at) for at, size in enumerate(sizes) if not numbers[at])
-    for done, (size, at) in enumerate(texts, 1):
-        whole[at] = room - size >= (_SENTENCE + _GAP) * (len(texts) - done)
-        room -= size if whole[at] else _SENTENCE + _GAP
+    least = _SENTENCE + _GAP
+    wanted = sum(min(size, least) for size, _ in texts)
+    for size, at in texts:
+        wanted -= min(size, least)
+        whole[at] = size <= least or room - size >= wanted
+        room -= size if whole[at] else least
     return whole if room >= 0 else None
 
 
