@@ -1,12 +1,13 @@
 """Commands about fleets print what the library answers, from whatever a fleet is read."""
 
+import gzip
 import io
 import json
 import sys
 
 import pandas as pd
 import pytest
-from live_server import engine_answers
+from live_server import engine_answers, page, record, refusal
 
 import resonate_lab as rl
 
@@ -71,6 +72,70 @@ class TestSources:
         code, out, err = run("load", server.url)
         assert (code, out, err.count("\n")) == (1, "", 1)
         assert "503" in err
+
+
+TOKEN = "s3cr3t"
+READERS = {
+    "audit": (),
+    "whatif": ("--down", DOWN),
+    "longest-outage": ("--down", "2026-12-01"),
+    "policies": ("--down", DOWN),
+    "load": ("--start", "2026-12-01"),
+    "collisions": ("--run-time", "5min"),
+    "spread": ("--bound", "2"),
+}
+BOMB = gzip.compress(bytes(2**22))
+LAME = record()
+del LAME["id"]
+BAD = {
+    "401": (lambda e: refusal(e, 401, f"not {TOKEN}"), "401"),
+    "500": (lambda e: refusal(e, 500, f"it broke on {TOKEN}"), "500"),
+    "HTML": (lambda e: (200, f"<html>{TOKEN}".encode()), "no JSON"),
+    "a redirect": (lambda e: (307, b"", ("Location", f"/?{TOKEN}")), "307"),
+    "invalid UTF-8": (lambda e: (200, b"\xff"), "not UTF-8"),
+    "a missing field": (lambda e: page(e, schedules=[LAME]), "record 1 of page 1"),
+    "an endless circle": (lambda e: page(e, schedules=[record()], cursor="a"), "circle"),
+    "a bomb": (
+        lambda e: (200, BOMB, ("Content-Encoding", "gzip")),
+        "not UTF-8",
+    ),
+    "nothing": (lambda e: lambda handler: handler.rfile.read(), "within 50 ms"),
+}
+
+
+class TestLiveServers:
+    @pytest.mark.parametrize("command", READERS)
+    def test_a_command_asks_by_searches_alone(self, run, serve, command):
+        engine = rl.Engine(now="2024-01-01")
+        for id in ("a", "b"):
+            engine.schedules.create(id, cron="0 * * * *", target="poll://any@g")
+        server = serve(engine_answers(engine))
+        assert run(command, server.url, *READERS[command])[0] == 0
+        assert set(server.kinds) == {"schedule.search"}
+        assert run("engine", "mirror", server.url, "e.json", "--promises", "--force")[0] == 0
+        assert {kind.partition(".")[2] for kind in server.kinds} == {"search"}
+
+    @pytest.mark.parametrize(("answer", "token"), BAD.values(), ids=BAD)
+    @pytest.mark.parametrize("command", [("audit",), ("engine", "mirror", "e.json")], ids=" ".join)
+    def test_one_that_is_none_ends_with_1_and_a_sentence(
+        self, run, serve, tmp_path, command, answer, token
+    ):
+        server = serve(answer)
+        patience = ("--timeout", "50ms") if "50 ms" in token else ()
+        words = (*command, "--token", TOKEN, *patience, "--json")
+        at = len(command) - (command[0] == "engine")
+        code, out, err = run(*words[:at], server.url, *words[at:])
+        assert code == 1
+        assert token in err
+        assert (err.count("\n"), err[:7]) == (1, "Error: ")
+        assert json.loads(out)["error"] == err[7:-1]
+        assert TOKEN not in out + err
+        assert not (tmp_path / "e.json").exists()
+
+    def test_a_timeout_that_is_none(self, run):
+        code, _, err = run("audit", "http://localhost:1", "--timeout", "soon")
+        assert code == 1
+        assert "timeout" in err
 
 
 class TestAudit:

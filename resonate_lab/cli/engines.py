@@ -66,10 +66,7 @@ def new(file: str, profile: str, now: str | None, force: bool, as_json: bool) ->
 @click.option("--promises", is_flag=True, help="Take over promises and tasks, too.")
 @click.option("--profile", default="server", show_default=True, type=options.PROFILE)
 @click.option("--now", metavar="INSTANT", help="Where its clock starts. Default: now.")
-@click.option(
-    "--token", envvar="RESONATE_TOKEN", show_envvar=True,
-    help="Safer in the environment than on the command line.",
-)  # fmt: skip
+@options.takes_server
 @_FORCE
 @options.as_json
 def mirror(
@@ -79,6 +76,7 @@ def mirror(
     profile: str,
     now: str | None,
     token: str | None,
+    timeout: str,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -88,7 +86,7 @@ def mirror(
     """
     _keep(file, force)
     made = rl.clients.engine_from_server(
-        url, promises=promises, now=now, profile=profile, token=token
+        url, promises=promises, now=now, profile=profile, token=token, timeout=timeout
     )
     made.save(file)
     _show(made, as_json)

@@ -35,6 +35,7 @@ __all__ = [
     "instant",
     "takes_file",
     "takes_fleet",
+    "takes_server",
     "takes_window",
 ]
 
@@ -201,6 +202,19 @@ class Given(NamedTuple):
     frame: pd.DataFrame
 
 
+def takes_server(function: F) -> F:
+    """Add ``--token`` and ``--timeout``, for a live server."""
+    token = click.option(
+        "--token", envvar="RESONATE_TOKEN", show_envvar=True,
+        help="For a live server; safer in the environment than on the command line.",
+    )  # fmt: skip
+    timeout = click.option(
+        "--timeout", default="10s", show_default=True,
+        help="Longest that a page of a live server may take.",
+    )  # fmt: skip
+    return token(timeout(function))
+
+
 def takes_fleet(function: F) -> F:
     """Add the argument FLEET and how to read it; the command gets a `Given` as `fleet`."""
 
@@ -209,24 +223,23 @@ def takes_fleet(function: F) -> F:
         "--format", type=click.Choice(["csv", "crontab", "json", "parquet"]),
         help="Of FLEET; default: by its name and first bytes.",
     )  # fmt: skip
-    @click.option(
-        "--token", envvar="RESONATE_TOKEN", show_envvar=True,
-        help="For a live server; safer in the environment than on the command line.",
-    )  # fmt: skip
+    @takes_server
     @functools.wraps(function)
-    def command(fleet: str, format: str | None, token: str | None, **rest: Any) -> Any:
-        return function(fleet=_given(fleet, format, token), **rest)
+    def command(
+        fleet: str, format: str | None, token: str | None, timeout: str, **rest: Any
+    ) -> Any:
+        return function(fleet=_given(fleet, format, token, timeout), **rest)
 
     return command  # type: ignore[return-value]
 
 
-def _given(fleet: str, format: str | None, token: str | None) -> Given:
+def _given(fleet: str, format: str | None, token: str | None, timeout: str) -> Given:
     if fleet == "-":
         return Given("stdin", rl.read_fleet(sys.stdin.buffer, format=format))
     is_address = fleet.lower().startswith(("http://", "https://"))
     # An address may hold what is not to be printed; reading refuses it then.
     name = "the live server" if is_address else click.format_filename(fleet, shorten=True)
-    return Given(name, rl.read_fleet(fleet, format=format, token=token))
+    return Given(name, rl.read_fleet(fleet, format=format, token=token, timeout=timeout))
 
 
 def instant(text: str | None, name: str) -> pd.Timestamp:
