@@ -454,7 +454,7 @@ class TestTerminal:
     def test_a_table_takes_the_width_of_the_terminal_and_colours(self, tmp_path):
         code, shown = in_terminal("explain", "0 9 * * 1-5", folder=tmp_path)
         assert code == 0
-        assert "\x1b[33m" in shown  # a warning is yellow
+        assert "\x1b[33mwarning: \x1b[0m" in shown  # that word is yellow, and no sentence is
         lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
         assert max(map(len, lines)) <= 80
 
@@ -475,8 +475,42 @@ class TestTerminal:
         assert "\x1b" not in shown
         json.loads(shown)
 
+    def test_an_error_is_wrapped_between_words(self, tmp_path):
+        code, shown = in_terminal("explain", "0 9 * * 8", folder=tmp_path)
+        assert code == 1
+        assert shown.splitlines() == [
+            "Error: day-of-week token '8' (position 8 of '0 9 * * 8') is outside 1-7 (1=SUN)",
+            "or SUN-SAT; write a value in that range",
+        ]
+
 
 class TestPipes:
+    @pytest.mark.parametrize("form", [(), ("--json",)])
+    @pytest.mark.parametrize("command", [("next", "@daily"), ("explain", "@daily"), ("fly",)])
+    def test_a_disk_that_is_full_is_an_error_and_no_traceback(self, command, form):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [sys.executable, "-P", "-m", "resonate_lab", *command, *form],
+                stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+            )  # fmt: skip
+        assert done.returncode == (2 if command == ("fly",) else 1)
+        assert done.stderr.splitlines()[-1].startswith("Error: ")
+        assert "Traceback" not in done.stderr
+        assert "Exception" not in done.stderr
+
+    @pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&-"])
+    @pytest.mark.parametrize(("cron", "code"), [("@daily", 0), ("0 9 * * 8", 1)])
+    def test_a_stream_that_is_closed_is_none_to_write_to(self, streams, cron, code):
+        script = f'"$0" -P -m resonate_lab explain "$1" --json {streams}'
+        done = subprocess.run(
+            ["bash", "-c", script, sys.executable, cron],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+
     def test_a_row_is_a_line_whatever_its_length(self, tmp_path):
         id = "x" * 300
         (tmp_path / "f.csv").write_text(f"id,cron\n{id},0 9 * * 1-5\n")

@@ -71,7 +71,8 @@ def explain(
     show.say(expression.explain())
     for finding in findings:
         show.say()
-        show.say(f"{finding.severity}: {finding.message}", _STYLES[finding.severity])
+        lead = f"{finding.severity}: "
+        show.say(finding.message, _STYLES[finding.severity], lead=lead)
         show.say(finding.suggestion, indent=2)
     show.print_table("Next ticks", ticks, limit=None, empty="no tick is left")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -126,6 +127,9 @@ for _commands in _SECTIONS.values():
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code."""
+    # Python has None in place of a stream that was closed, as `>&-` does.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     # A terminal that cannot show a letter of somebody's id gets its number instead.
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -154,7 +158,7 @@ def _end(error: BaseException, *, as_json: bool) -> None:
             click.echo(f"Try '{error.ctx.command_path} --help' for help.\n", err=True)
         show.complain(words if code == _INTERRUPTED else f"Error: {words}")
     if as_json and code != _INTERRUPTED:
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):  # that stdout cannot be written to may be the error
             show.print_json({"error": words, "exit_code": code})
     sys.exit(code)
 

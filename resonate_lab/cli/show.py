@@ -52,11 +52,17 @@ def console() -> Console:
     return Console(highlight=False, width=width)
 
 
-def say(text: str = "", style: str = "", indent: int = 0) -> None:
-    """Print a sentence, wrapped at blanks."""
+def say(text: str = "", style: str = "", indent: int = 0, lead: str = "") -> None:
+    """Print a sentence, wrapped at blanks; where it has a `lead`, that alone has the style.
+
+    A colour that is good on black is hard to read on white, so no sentence has one.
+    """
     out = console()
-    for line in wrapped(plain(text, None), out.width - indent):
-        out.print(Text(" " * indent + line, style=style))
+    for line in wrapped(plain(lead + text, None), out.width - indent):
+        words = Text(" " * indent + line, style="" if lead else style)
+        words.stylize(style, indent, indent + len(lead))
+        out.print(words)
+        style = "" if lead else style
 
 
 def complain(sentence: str) -> None:
