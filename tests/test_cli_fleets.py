@@ -110,7 +110,8 @@ class TestLiveServers:
         for id in ("a", "b"):
             engine.schedules.create(id, cron="0 * * * *", target="poll://any@g")
         server = serve(engine_answers(engine))
-        assert run(command, server.url, *READERS[command])[0] == 0
+        assert run(command, server.url, *READERS[command], "--token", TOKEN)[0] == 0
+        assert {envelope["head"]["auth"] for envelope, _ in server.asked} == {TOKEN}
         assert set(server.kinds) == {"schedule.search"}
         assert run("engine", "mirror", server.url, "e.json", "--promises", "--force")[0] == 0
         assert {kind.partition(".")[2] for kind in server.kinds} == {"search"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -286,6 +286,7 @@ def longest_outage(
     )
 )
 @click.argument("fleet", metavar="CRON|FLEET", type=options.FLEET)
+@options.takes_server
 @_DOWN
 @click.option("--run-time", default="1min", show_default=True, help="How long each run takes.")
 @click.option(
@@ -294,13 +295,21 @@ def longest_outage(
 )  # fmt: skip
 @options.as_json
 def policies(
-    fleet: str, down: tuple[str, str], run_time: str, names: tuple[str, ...], as_json: bool
+    fleet: str,
+    token: str | None,
+    timeout: str,
+    down: tuple[str, str],
+    run_time: str,
+    names: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Compare nineteen schedulers after the same outage.
 
     CRON|FLEET is one expression, or a fleet as in `audit --help`.
     """
-    given = sys.stdin.buffer if fleet == "-" else fleet
+    given: Any = sys.stdin.buffer if fleet == "-" else fleet
+    if options.is_address(fleet):
+        given = rl.read_fleet(fleet, token=token, timeout=timeout)
     compared = rl.policies.compare(given, down, run_time=run_time, policies=names or None)
     if as_json:
         show.print_json(show.rows_of(compared))

@@ -33,6 +33,7 @@ __all__ = [
     "dialect",
     "examples",
     "instant",
+    "is_address",
     "takes_file",
     "takes_fleet",
     "takes_server",
@@ -233,12 +234,16 @@ def takes_fleet(function: F) -> F:
     return command  # type: ignore[return-value]
 
 
+def is_address(fleet: str) -> bool:
+    """Return whether a fleet is named by the address of a live server."""
+    return fleet.lower().startswith(("http://", "https://"))
+
+
 def _given(fleet: str, format: str | None, token: str | None, timeout: str) -> Given:
     if fleet == "-":
         return Given("stdin", rl.read_fleet(sys.stdin.buffer, format=format))
-    is_address = fleet.lower().startswith(("http://", "https://"))
     # An address may hold what is not to be printed; reading refuses it then.
-    name = "the live server" if is_address else click.format_filename(fleet, shorten=True)
+    name = "the live server" if is_address(fleet) else click.format_filename(fleet, shorten=True)
     return Given(name, rl.read_fleet(fleet, format=format, token=token, timeout=timeout))
 
 
