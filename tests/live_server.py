@@ -13,6 +13,7 @@ class Live:
     def __init__(self, answer):
         self.answer = answer
         self.asked = []  # (envelope, headers)
+        self.paths = []
         self.gone = threading.Event()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
@@ -28,6 +29,7 @@ class Live:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 envelope = json.loads(body)
                 live.asked.append((envelope, dict(self.headers)))
+                live.paths.append(self.path)
                 found = live.answer(envelope)
                 if callable(found):  # it writes to the socket itself
                     found(self)

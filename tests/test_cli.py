@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -29,7 +30,7 @@ class TestDemo:
         code, out, err = run("demo", str(EXAMPLE))
         assert code == 0
         assert {path.name for path in (tmp_path / "demo-output").iterdir()} == FILES
-        assert "552         137        20" in out
+        assert "552        137       20" in out
         assert "126,859 missed ticks" in " ".join(out.split())
         assert "*/10 7-19 * * MON-FRI" in out
         assert err == ""
@@ -160,6 +161,109 @@ class TestRefused:
         assert (tmp_path / "demo-output" / "audit.csv").exists()
 
 
+SECRET = "s3cr3t"
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("arguments", "code"),
+        [
+            (("next", "0 9 * * 8"), 1),
+            (("audit", "none.csv"), 1),
+            (("engine", "show", "none.json"), 1),
+            (("whatif", "f.csv", "--down", "soon"), 2),
+            (("next",), 2),
+            (("next", "@daily", "--fast"), 2),
+            (("fly",), 2),
+            (("schedules", "search"), 2),
+        ],
+    )
+    def test_with_json_an_error_is_a_document_on_stdout_and_a_sentence_on_stderr(
+        self, run, arguments, code
+    ):
+        found, out, err = run(*arguments, "--json")
+        told = json.loads(out)
+        assert found == told["exit_code"] == code
+        assert err.splitlines()[-1] == f"Error: {told['error']}"
+        assert run(*arguments)[1] == ""
+
+    def test_an_interrupt_prints_no_second_document(self, run, monkeypatch):
+        def interrupted(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(rl, "CronExpression", interrupted)
+        assert run("next", "@daily", "--json")[:2] == (130, "")
+
+    def test_an_interrupt_while_the_program_loads_ends_with_130_and_no_traceback(self, tmp_path):
+        (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+        env = os.environ | {"PYTHONPATH": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-m", "resonate_lab", "next", "@daily"],
+            cwd=tmp_path, env=env, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (130, "")
+        assert done.stderr == "interrupted; what is written stays\n"
+
+    def test_serve_ends_with_130_and_one_document_when_it_is_interrupted(self, tmp_path):
+        command = [sys.executable, "-P", "-m", "resonate_lab", "serve", "--port", "0", "--json"]
+        with subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            facts = json.loads(process.stdout.readline())
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+        assert process.returncode == 130
+        assert facts["url"].startswith("http://127.0.0.1:")
+        assert (out, err.strip()) == ("", "interrupted; what is written stays")
+
+    def test_an_extra_that_is_not_installed_is_told_with_the_way_to_get_it(self, run, monkeypatch):
+        monkeypatch.setitem(sys.modules, "uvicorn", None)
+        monkeypatch.delitem(sys.modules, "resonate_lab.clients.server", raising=False)
+        monkeypatch.delattr("resonate_lab.clients.server", raising=False)
+        code, out, err = run("serve")
+        assert (code, out) == (1, "")
+        assert err == "Error: the server is not installed: pip install 'resonate-lab[http]'\n"
+
+    def test_behind_two_dashes_json_is_a_word(self, run):
+        assert run("next", "--", "--json")[:2] == (1, "")
+
+    @pytest.mark.parametrize(
+        "url",
+        [
+            f"http://{SECRET}@h",
+            f"http://u:{SECRET}@h/p",
+            f"HTTPS://h:1/?token={SECRET}",
+            f"http://h/#{SECRET}",
+            f"htp://u:{SECRET}@h",
+            f"ws://h/?{SECRET}",
+        ],
+    )
+    @pytest.mark.parametrize(
+        "command",
+        [
+            ("audit",),
+            ("demo",),
+            ("policies", "--down", "2026-12-01..2026-12-02"),
+            ("next", "@daily"),
+            ("engine", "mirror", "--promises", "e.json"),
+            ("engine", "show"),
+            ("load", "--format", "csv"),
+            ("next", "--zone"),
+            ("next", "@daily", "--after"),
+            ("whatif", "--down"),
+        ],
+    )
+    def test_a_secret_in_an_address_is_printed_nowhere(self, run, command, url):
+        code, out, err = run(*command, url, "--json")
+        assert code in (1, 2)
+        assert SECRET not in out + err
+
+    def test_a_target_is_no_secret(self, run, tmp_path):
+        run("engine", "new", "e.json")
+        _, _, err = run("tasks", "get", "poll://any@default", "poll://any@g", "--file", "e.json")
+        assert "poll://any@g" in err
+
+
 def every_command(group=cli, words=()):
     """Yield the words and the command of every command, groups included."""
     yield words, group
@@ -267,11 +371,63 @@ class TestCompletion:
         return {line.partition(",")[2] for line in done.stdout.splitlines()}
 
     def test_commands_options_choices_and_zones(self):
-        assert self.complete("l") == {"local-view", "load"}
+        assert self.complete("l") == {"local-view", "load", "longest-outage"}
         assert self.complete("engine", "") >= {"new", "advance", "outage", "mirror", "show"}
         assert self.complete("next", "--d") == {"--dialect"}
         assert self.complete("next", "--dialect", "q") == {"quartz"}
         assert "Europe/Berlin" in self.complete("next", "--zone", "Europe/")
+
+    def test_policies_readings_and_bounds(self):
+        assert "Temporal schedule" in self.complete("whatif", "f.csv", "--policy", "Temp")
+        assert self.complete("audit", "--source", "k") == {"kubernetes"}
+        assert self.complete("longest-outage", "f.csv", "--expired", "") == {"any"}
+
+    @pytest.mark.parametrize("command", ["audit", "whatif", "policies", "longest-outage"])
+    def test_a_fleet_is_completed_as_a_file(self, command):
+        env = os.environ | {
+            "PYTHONSAFEPATH": "1",
+            "_RESONATE_LAB_COMPLETE": "bash_complete",
+            "COMP_WORDS": f"resonate-lab {command} fl",
+            "COMP_CWORD": "2",
+        }
+        done = subprocess.run(
+            [sys.executable, "-m", "resonate_lab"],
+            env=env,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stdout == "file,fl\n"
+
+    def test_bash_takes_its_script_and_completes(self, tmp_path):
+        program = tmp_path / "resonate-lab"
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m resonate_lab "$@"\n')
+        program.chmod(0o755)
+        script = (
+            'eval "$(_RESONATE_LAB_COMPLETE=bash_source resonate-lab)"\n'
+            "complete -p resonate-lab\n"
+            "COMP_WORDS=(resonate-lab next --dialect r) COMP_CWORD=3\n"
+            "_resonate_lab_completion resonate-lab r --dialect\n"
+            'echo "${COMPREPLY[@]}"\n'
+        )
+        done = subprocess.run(
+            ["bash", "--norc", "-c", script], capture_output=True, text=True, check=True,
+            env=os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
+        )  # fmt: skip
+        assert done.stdout.splitlines() == [
+            "complete -o nosort -F _resonate_lab_completion resonate-lab",
+            "resonate resonate-0.9.8",
+        ]
+        assert done.stderr == ""
+
+    @pytest.mark.parametrize("shell", ["zsh", "fish"])
+    def test_other_shells_have_a_script(self, shell):
+        env = os.environ | {"PYTHONSAFEPATH": "1", "_RESONATE_LAB_COMPLETE": f"{shell}_source"}
+        done = subprocess.run(
+            [sys.executable, "-c", "from resonate_lab.__main__ import main; main()"],
+            env=env, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert f"_RESONATE_LAB_COMPLETE={shell}_complete" in done.stdout
 
 
 def in_terminal(*arguments, folder, **env):
@@ -298,7 +454,7 @@ class TestTerminal:
     def test_a_table_takes_the_width_of_the_terminal_and_colours(self, tmp_path):
         code, shown = in_terminal("explain", "0 9 * * 1-5", folder=tmp_path)
         assert code == 0
-        assert "\x1b[33m" in shown  # a warning is yellow
+        assert "\x1b[33mwarning: \x1b[0m" in shown  # that word is yellow, and no sentence is
         lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
         assert max(map(len, lines)) <= 80
 
@@ -319,8 +475,42 @@ class TestTerminal:
         assert "\x1b" not in shown
         json.loads(shown)
 
+    def test_an_error_is_wrapped_between_words(self, tmp_path):
+        code, shown = in_terminal("explain", "0 9 * * 8", folder=tmp_path)
+        assert code == 1
+        assert shown.splitlines() == [
+            "Error: day-of-week token '8' (position 8 of '0 9 * * 8') is outside 1-7 (1=SUN)",
+            "or SUN-SAT; write a value in that range",
+        ]
+
 
 class TestPipes:
+    @pytest.mark.parametrize("form", [(), ("--json",)])
+    @pytest.mark.parametrize("command", [("next", "@daily"), ("explain", "@daily"), ("fly",)])
+    def test_a_disk_that_is_full_is_an_error_and_no_traceback(self, command, form):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [sys.executable, "-P", "-m", "resonate_lab", *command, *form],
+                stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+            )  # fmt: skip
+        assert done.returncode == (2 if command == ("fly",) else 1)
+        assert done.stderr.splitlines()[-1].startswith("Error: ")
+        assert "Traceback" not in done.stderr
+        assert "Exception" not in done.stderr
+
+    @pytest.mark.parametrize("streams", [">&-", "2>&-", ">&- 2>&-"])
+    @pytest.mark.parametrize(("cron", "code"), [("@daily", 0), ("0 9 * * 8", 1)])
+    def test_a_stream_that_is_closed_is_none_to_write_to(self, streams, cron, code):
+        script = f'"$0" -P -m resonate_lab explain "$1" --json {streams}'
+        done = subprocess.run(
+            ["bash", "-c", script, sys.executable, cron],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == code
+        assert "Traceback" not in done.stderr
+
     def test_a_row_is_a_line_whatever_its_length(self, tmp_path):
         id = "x" * 300
         (tmp_path / "f.csv").write_text(f"id,cron\n{id},0 9 * * 1-5\n")

@@ -1,12 +1,13 @@
 """Commands about fleets print what the library answers, from whatever a fleet is read."""
 
+import gzip
 import io
 import json
 import sys
 
 import pandas as pd
 import pytest
-from live_server import engine_answers
+from live_server import engine_answers, page, record, refusal
 
 import resonate_lab as rl
 
@@ -71,6 +72,71 @@ class TestSources:
         code, out, err = run("load", server.url)
         assert (code, out, err.count("\n")) == (1, "", 1)
         assert "503" in err
+
+
+TOKEN = "s3cr3t"
+READERS = {
+    "audit": (),
+    "whatif": ("--down", DOWN),
+    "longest-outage": ("--down", "2026-12-01"),
+    "policies": ("--down", DOWN),
+    "load": ("--start", "2026-12-01"),
+    "collisions": ("--run-time", "5min"),
+    "spread": ("--bound", "2"),
+}
+BOMB = gzip.compress(bytes(2**22))
+LAME = record()
+del LAME["id"]
+BAD = {
+    "401": (lambda e: refusal(e, 401, f"not {TOKEN}"), "401"),
+    "500": (lambda e: refusal(e, 500, f"it broke on {TOKEN}"), "500"),
+    "HTML": (lambda e: (200, f"<html>{TOKEN}".encode()), "no JSON"),
+    "a redirect": (lambda e: (307, b"", ("Location", f"/?{TOKEN}")), "307"),
+    "invalid UTF-8": (lambda e: (200, b"\xff"), "not UTF-8"),
+    "a missing field": (lambda e: page(e, schedules=[LAME]), "record 1 of page 1"),
+    "an endless circle": (lambda e: page(e, schedules=[record()], cursor="a"), "circle"),
+    "a bomb": (
+        lambda e: (200, BOMB, ("Content-Encoding", "gzip")),
+        "not UTF-8",
+    ),
+    "nothing": (lambda e: lambda handler: handler.rfile.read(), "within 50 ms"),
+}
+
+
+class TestLiveServers:
+    @pytest.mark.parametrize("command", READERS)
+    def test_a_command_asks_by_searches_alone(self, run, serve, command):
+        engine = rl.Engine(now="2024-01-01")
+        for id in ("a", "b"):
+            engine.schedules.create(id, cron="0 * * * *", target="poll://any@g")
+        server = serve(engine_answers(engine))
+        assert run(command, server.url, *READERS[command], "--token", TOKEN)[0] == 0
+        assert {envelope["head"]["auth"] for envelope, _ in server.asked} == {TOKEN}
+        assert set(server.kinds) == {"schedule.search"}
+        assert run("engine", "mirror", server.url, "e.json", "--promises", "--force")[0] == 0
+        assert {kind.partition(".")[2] for kind in server.kinds} == {"search"}
+
+    @pytest.mark.parametrize(("answer", "token"), BAD.values(), ids=BAD)
+    @pytest.mark.parametrize("command", [("audit",), ("engine", "mirror", "e.json")], ids=" ".join)
+    def test_one_that_is_none_ends_with_1_and_a_sentence(
+        self, run, serve, tmp_path, command, answer, token
+    ):
+        server = serve(answer)
+        patience = ("--timeout", "50ms") if "50 ms" in token else ()
+        words = (*command, "--token", TOKEN, *patience, "--json")
+        at = len(command) - (command[0] == "engine")
+        code, out, err = run(*words[:at], server.url, *words[at:])
+        assert code == 1
+        assert token in err
+        assert (err.count("\n"), err[:7]) == (1, "Error: ")
+        assert json.loads(out)["error"] == err[7:-1]
+        assert TOKEN not in out + err
+        assert not (tmp_path / "e.json").exists()
+
+    def test_a_timeout_that_is_none(self, run):
+        code, _, err = run("audit", "http://localhost:1", "--timeout", "soon")
+        assert code == 1
+        assert "timeout" in err
 
 
 class TestAudit:
@@ -141,6 +207,76 @@ class TestWhatif:
         code, _, err = run("whatif", fleet)
         assert code == 2
         assert "--down" in err
+
+
+class TestLongestOutage:
+    START = "2026-12-04T18:00"
+
+    def test_as_json_it_is_the_answer_the_schedules_and_the_refused(self, run, fleet):
+        found = answer(run, "longest-outage", fleet, "--down", self.START)
+        longest = rl.longest_outage(fleet, self.START)
+        # */10 breaks first: the tick of 18:10 has timed out an hour later.
+        assert found["duration"] == 70 * 60_000 - 1
+        assert found["start"] == "2026-12-04T18:00:00Z"
+        assert found["up"] == "2026-12-04T19:09:59.999000Z"
+        assert (found["stopped_by"], found["schedule_id"]) == ("expired", "tens")
+        assert found["tick"] == "2026-12-04T18:10:00Z"
+        ids = longest.schedules["schedule_id"].tolist()
+        assert [row["schedule_id"] for row in found["schedules"]] == ids
+        assert [row["schedule_id"] for row in found["refused"]] == ["broken"]
+
+    def test_as_text_it_is_the_headline_and_who_breaks_it(self, run, fleet):
+        code, out, err = run("longest-outage", fleet, "--down", self.START)
+        assert (code, err) == (0, "")
+        assert rl.longest_outage(fleet, self.START).headline() in " ".join(out.split())
+        assert out.index("tens  ") < out.index("hourly  ") < out.index("weekdays  ")
+        assert "broken (line 5): 0 9 * * 8" in out
+
+    @pytest.mark.parametrize(
+        ("options", "arguments"),
+        [
+            (("--expired", "3"), {"expired": 3}),
+            (("--promise-timeout", "3h"), {"promise_timeout": "3h"}),
+            (("--limit", "10min"), {"limit": "10min"}),
+            (("--expired", "any", "--messages", "0"), {"expired": None, "messages": 0}),
+        ],
+    )
+    def test_an_option_is_the_argument_of_that_name(self, run, tmp_path, options, arguments):
+        path = tmp_path / "f.csv"
+        tags = '"{""resonate:target"": ""poll://any@g""}"'
+        path.write_text(f"id,cron,promise_tags\na,*/10 * * * *,{tags}\nb,@hourly,{tags}\n")
+        found = answer(run, "longest-outage", str(path), "--down", self.START, *options)
+        longest = rl.longest_outage(path, self.START, **arguments)
+        assert found["duration"] == longest.duration // pd.Timedelta(1, "ms")
+        assert found["stopped_by"] == longest.stopped_by
+        assert (found["tick"] is None) == (longest.stopped_by == "limit")
+
+    def test_what_is_not_seen_to_break_is_blank_and_that_is_said(self, run, fleet):
+        _, out, _ = run("longest-outage", fleet, "--down", self.START, "--limit", "2h")
+        assert "Blank: not alone, as far as was looked (2h)." in out
+
+    def test_the_page_is_written(self, run, fleet, tmp_path):
+        _, out, _ = run("longest-outage", fleet, "--html", "a.html")
+        assert "written: a.html" in out
+        assert (tmp_path / "a.html").read_text(encoding="utf-8").startswith("<!")
+
+    @pytest.mark.parametrize(
+        ("options", "code", "token"),
+        [
+            (("--expired", "any"), 2, "--messages N"),
+            (("--expired", "-1"), 2, "'-1'"),
+            (("--messages", "many"), 2, "'many'"),
+            (("--messages", "1.5"), 2, "'1.5'"),
+            (("--down", "soon"), 1, "'soon'"),
+            (("--limit", "far"), 1, "'far'"),
+            (("--limit", "200000d"), 1, "1970 to 2100"),
+            (("--promise-timeout", "-1h"), 1, "-3600000 ms"),
+        ],
+    )
+    def test_an_option_that_makes_no_sense(self, run, fleet, options, code, token):
+        found, out, err = run("longest-outage", fleet, *options)
+        assert (found, out) == (code, "")
+        assert token in err.splitlines()[-1]
 
 
 class TestPolicies:

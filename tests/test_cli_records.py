@@ -45,6 +45,16 @@ def refused(run, *arguments):
     return json.loads(err.removeprefix("Error: "))
 
 
+class TestRefusals:
+    def test_a_refusal_is_printed_as_the_real_command_line_prints_it(self, run, file):
+        assert run("schedules", "get", "none") == (1, "", 'Error: "Schedule not found"\n')
+
+    def test_with_json_it_is_a_document_on_stdout_too(self, run, file):
+        code, out, err = run("schedules", "get", "none", "--json")
+        assert (code, err) == (1, 'Error: "Schedule not found"\n')
+        assert json.loads(out) == {"error": "Schedule not found", "exit_code": 1}
+
+
 CREATE = (
     "schedules", "create", "nightly", "--cron", "0 2 * * *",
     "--promise-id", "nightly-{{.timestamp}}", "--promise-timeout", "1h",

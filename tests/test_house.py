@@ -191,6 +191,7 @@ THIRD_PARTY = {
     "distributed": {"whatif.partitions": "lazy"},
     "tqdm": {"whatif": "top", "cli": "top"},
     "httpx": {"whatif": "lazy"},
+    "anyio": {"whatif": "lazy"},
     "rich": {"cli": "top"},
     "click": {"cli": "top"},
     "resonate": {"clients.sdk": "top"},
@@ -201,7 +202,7 @@ THIRD_PARTY = {
 
 HEAVY = {
     *("numpy", "pandas", "matplotlib", "ipywidgets", "IPython", "croniter", "tqdm", "rich"),
-    *("dask", "distributed", "pyarrow", "httpx"),
+    *("dask", "distributed", "pyarrow", "httpx", "anyio"),
     *("resonate", "starlette", "uvicorn", "pytest", "asyncio"),
 }
 

@@ -81,9 +81,13 @@ class TestPages:
         public = {name for name in dir(LiveServer) if not name.startswith("_")}
         assert public == {"records"}
 
-    def test_a_trailing_slash_and_a_path_are_kept_to(self, serve):
+    @pytest.mark.parametrize(
+        ("path", "asked"), [("", "/"), ("/", "/"), ("/a/b", "/a/b/"), ("/ü b", "/%C3%BC%20b/")]
+    )
+    def test_a_path_is_kept_to(self, serve, path, asked):
         server = serve(engine_answers(fleet_engine(1)))
-        assert len(rl.read_fleet(server.url + "/")) == 1
+        assert len(rl.read_fleet(server.url + path)) == 1
+        assert server.paths == [asked]
 
     def test_a_server_without_schedules_is_no_fleet(self, serve):
         with pytest.raises(FleetError, match="holds no schedule"):
@@ -160,9 +164,12 @@ class TestToken:
             rl.read_fleet(url)
         assert TOKEN not in "".join(traceback.format_exception(caught.value))
 
-    def test_nor_is_one_in_the_path_shown(self, serve):
+    def test_nor_is_one_in_the_path_shown_or_logged(self, serve, caplog):
+        caplog.set_level(logging.DEBUG)
         server = serve(lambda e: refusal(e, 500, "no"))
         assert TOKEN not in why(f"{server.url}/{TOKEN}")
+        assert "HTTP Request" in caplog.text
+        assert TOKEN not in caplog.text
 
     @pytest.mark.parametrize("token", ["a b", "a\nb", "ü", "\x00"])
     def test_a_token_that_no_header_carries_is_refused_and_not_shown(self, token):
@@ -183,16 +190,31 @@ class TestBadServers:
         assert "within 50 ms" in why(server.url, timeout="50ms")
         assert len(server.asked) == 3
 
-    def test_one_that_drips(self, serve):
+    @pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"])
+    @pytest.mark.parametrize("drop", [b"x: y\r\n", b" ", b"HTTP/1.1 100 Continue\r\n\r\n"])
+    def test_one_that_drips_is_left_after_the_timeout_wherever_it_drips(self, serve, start, drop):
         def drip(handler):
-            handler.send_response(200)
-            handler.end_headers()
             with contextlib.suppress(OSError):
+                handler.wfile.write(start)
                 while not server.gone.wait(0.005):
-                    handler.wfile.write(b" ")
+                    for at in range(len(drop)):
+                        handler.wfile.write(drop[at : at + 1])
 
         server = serve(lambda e: drip)
-        assert "still answering after 100 ms" in why(server.url, timeout="100ms")
+        text = why(server.url, timeout="100ms")
+        # Where a drop is no HTTP at all, that is found before the time is over.
+        assert "did not answer in full within 100 ms" in text or "cannot be asked" in text
+        assert len(server.asked) == 3
+
+    def test_a_deadline_holds_for_the_whole_answer_and_not_for_each_byte(self, serve):
+        def drip(handler):
+            with contextlib.suppress(OSError):
+                handler.wfile.write(b"HTTP/1.1 200 OK\r\nx: ")
+                while not server.gone.wait(0.005):
+                    handler.wfile.write(b"y")
+
+        server = serve(lambda e: drip)
+        assert "did not answer in full within 100 ms" in why(server.url, timeout="100ms")
 
     def test_one_that_hangs_up(self, serve):
         server = serve(lambda e: lambda handler: handler.connection.shutdown(socket.SHUT_RDWR))

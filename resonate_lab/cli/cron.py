@@ -25,7 +25,7 @@ _IN_ZONE = click.option(
     epilog=options.examples(
         "resonate-lab explain '0 9 * * 1-5'",
         "resonate-lab explain '@daily' --zone America/New_York",
-        "resonate-lab explain '0 9 ? * 2#1' --dialect quartz --json",
+        "resonate-lab explain '0 0 9 ? * 2#1' --dialect quartz --json",
     )
 )
 @click.argument("cron")
@@ -42,7 +42,7 @@ def explain(
     CRON is 5, 6 or 7 fields, or a shorthand such as @daily; quote it for the shell.
     """
     expression = rl.CronExpression(cron, dialect=dialect)
-    now = _instant(after)
+    now = options.instant(after, "after")
     findings = expression.lint(now)
     ticks = _ticks(expression, now, count, zone)
     if as_json:
@@ -71,7 +71,8 @@ def explain(
     show.say(expression.explain())
     for finding in findings:
         show.say()
-        show.say(f"{finding.severity}: {finding.message}", _STYLES[finding.severity])
+        lead = f"{finding.severity}: "
+        show.say(finding.message, _STYLES[finding.severity], lead=lead)
         show.say(finding.suggestion, indent=2)
     show.print_table("Next ticks", ticks, limit=None, empty="no tick is left")
 
@@ -100,7 +101,9 @@ def next_(
 
     On a terminal a table; in a pipe one instant a line, ISO 8601 in UTC or in --zone.
     """
-    ticks = _ticks(rl.CronExpression(cron, dialect=dialect), _instant(after), count, zone)
+    ticks = _ticks(
+        rl.CronExpression(cron, dialect=dialect), options.instant(after, "after"), count, zone
+    )
     if as_json:
         show.print_json(show.rows_of(ticks))
     elif sys.stdout.isatty():
@@ -167,14 +170,6 @@ def _print_year(title: str, frame: pd.DataFrame, columns: list[str]) -> None:
     noted = frame[frame["note"] != ""].head(_ROWS)
     for at, note in zip(noted["from_at"], noted["note"], strict=True):
         show.say(f"{at:%Y-%m-%d %H:%M}: {note}")
-
-
-def _instant(after: str | None) -> pd.Timestamp:
-    import pandas as pd
-
-    from resonate_lab.instants import instant_ms, timestamp
-
-    return timestamp(instant_ms(pd.Timestamp.now("UTC") if after is None else after, "after"))
 
 
 def _ticks(

@@ -37,8 +37,8 @@ def demo(
     """Audit a fleet, then stop its server for twelve hours.
 
     FLEET is a CSV file with the columns id and cron (or expr), a crontab, Parquet, or the
-    JSON of `resonate schedules search`. Prints tables and writes report.html, a picture
-    and the frames as CSV.
+    JSON of `resonate schedules search`; without it examples/public_fleet.csv, which is in the
+    project's folder. Prints tables and writes report.html, a picture and the frames as CSV.
     """
     # matplotlib is a second of start-up that --help should not pay.
     from resonate_lab.whatif import report

@@ -14,8 +14,6 @@ from resonate_lab.instants import format_duration, format_instant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
-
     from resonate_lab.protocol.records import Step
 
 __all__ = ["engine"]
@@ -52,7 +50,7 @@ def engine() -> None:
 def new(file: str, profile: str, now: str | None, force: bool, as_json: bool) -> None:
     """Write a new engine, with nothing in it, to FILE."""
     _keep(file, force)
-    made = rl.Engine(profile, now=_present() if now is None else now)
+    made = rl.Engine(profile, now=options.instant(now, "now"))
     made.save(file)
     _show(made, as_json)
 
@@ -68,10 +66,7 @@ def new(file: str, profile: str, now: str | None, force: bool, as_json: bool) ->
 @click.option("--promises", is_flag=True, help="Take over promises and tasks, too.")
 @click.option("--profile", default="server", show_default=True, type=options.PROFILE)
 @click.option("--now", metavar="INSTANT", help="Where its clock starts. Default: now.")
-@click.option(
-    "--token", envvar="RESONATE_TOKEN", show_envvar=True,
-    help="Safer in the environment than on the command line.",
-)  # fmt: skip
+@options.takes_server
 @_FORCE
 @options.as_json
 def mirror(
@@ -81,6 +76,7 @@ def mirror(
     profile: str,
     now: str | None,
     token: str | None,
+    timeout: str,
     force: bool,
     as_json: bool,
 ) -> None:
@@ -90,7 +86,7 @@ def mirror(
     """
     _keep(file, force)
     made = rl.clients.engine_from_server(
-        url, promises=promises, now=now, profile=profile, token=token
+        url, promises=promises, now=now, profile=profile, token=token, timeout=timeout
     )
     made.save(file)
     _show(made, as_json)
@@ -140,12 +136,6 @@ def outage(file: str, duration: str, as_json: bool) -> None:
         found.steps,
         as_json,
     )
-
-
-def _present() -> pd.Timestamp:
-    import pandas as pd
-
-    return pd.Timestamp.now("UTC")
 
 
 def _keep(file: str, force: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,12 +20,24 @@ __all__ = [
     "audit",
     "collisions",
     "load",
+    "longest_outage",
     "policies",
     "print_audit",
     "print_outage",
     "spread",
     "whatif",
 ]
+
+
+def _policies() -> list[str]:
+    return [*rl.policies.SYSTEMS, *rl.policies.VARIANTS]
+
+
+def _readings() -> list[str]:
+    from resonate_lab.whatif.audit import READINGS
+
+    return list(READINGS)
+
 
 _DOWN = click.option(
     "--down", required=True, type=options.PERIOD,
@@ -34,6 +46,15 @@ _DOWN = click.option(
 _FREQ = click.option(
     "--freq", default="1min", show_default=True, help="Length of a bin, such as 1min, 1h or 1D."
 )
+_PROMISE_TIMEOUT = click.option(
+    "--promise-timeout", default="1h", show_default=True, help="Of schedules that name none."
+)
+_HTML = click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the answer as a page, too.",
+)
+
 _REFUSED = 4  # rows whose reason is told
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -48,7 +69,7 @@ _PATH = click.Path(dir_okay=False, path_type=Path)
 )
 @options.takes_fleet
 @click.option(
-    "--source", default="crontab", show_default=True,
+    "--source", default="crontab", show_default=True, shell_complete=options.completed(_readings),
     help="How the authors meant them: crontab, quartz, aws, kubernetes, airflow or resonate.",
 )  # fmt: skip
 @click.option("--after", metavar="INSTANT", help="Compare from here on. Default: today, UTC.")
@@ -105,16 +126,17 @@ def print_audit(name: str, audited: pd.DataFrame) -> None:
     "--profile", default="standard", show_default=True,
     type=options.PROFILE, help="The rules of catch-up.",
 )  # fmt: skip
+@_PROMISE_TIMEOUT
 @click.option(
-    "--promise-timeout", default="1h", show_default=True, help="Of schedules that name none."
-)
-@click.option(
-    "--policy", metavar="NAME", help="What starts the missed ticks in place of Resonate's catch-up."
+    "--policy",
+    metavar="NAME",
+    shell_complete=options.completed(_policies),
+    help="What starts the missed ticks in place of Resonate's catch-up.",
 )
 @click.option("--workers", type=int, help="How many take the execute messages.")
 @click.option("--run-time", help="How long a worker is busy: 30s, or the name of a column.")
 @click.option("--seed", default=0, show_default=True, help="Of run times that are drawn.")
-@click.option("--html", type=_PATH, help="Write the answer as a page, too.")
+@_HTML
 @click.option("--ticks", type=_PATH, help="Write every missed tick as CSV, too.")
 @options.as_json
 def whatif(
@@ -176,6 +198,86 @@ def print_outage(answer: rl.WhatIf) -> None:
 
 
 @click.command(
+    "longest-outage",
+    epilog=options.examples(
+        "resonate-lab longest-outage fleet.csv --down 2026-12-04T18:00",
+        "resonate-lab longest-outage fleet.csv --down 2026-12-04T18:00 --expired 100",
+        "resonate-lab longest-outage fleet.csv --expired any --messages 1000 --limit 7d",
+        "resonate-lab longest-outage fleet.csv --json | jq .duration",
+    ),
+)
+@options.takes_fleet
+@click.option(
+    "--down", metavar="INSTANT", help="When the server stops. Default: the present moment."
+)
+@click.option(
+    "--expired", default="0", show_default=True, type=options.BOUND, metavar="N|any",
+    help="Most promises that may be born expired.",
+)  # fmt: skip
+@click.option(
+    "--messages", default="any", show_default=True, type=options.BOUND, metavar="N|any",
+    help="Most execute messages that may be queued at the restart.",
+)  # fmt: skip
+@_PROMISE_TIMEOUT
+@click.option("--limit", default="31d", show_default=True, help="How far to look.")
+@_HTML
+@options.as_json
+def longest_outage(
+    fleet: Given,
+    down: str | None,
+    expired: int | None,
+    messages: int | None,
+    promise_timeout: str,
+    limit: str,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Say how long a server may be down.
+
+    The longest outage after which no more promises than --expired are born expired and no
+    more than --messages are queued, and the schedules that break this first. FLEET is as in
+    `audit --help`.
+    """
+    import pandas as pd
+
+    if expired is None and messages is None:
+        raise click.UsageError(
+            "any number may expire and be queued, so no outage is too long: write --expired N or "
+            "--messages N"
+        )
+    longest = rl.longest_outage(
+        fleet.frame, options.instant(down, "down"), expired=expired, messages=messages,
+        promise_timeout=promise_timeout, limit=limit,
+    )  # fmt: skip
+    if html is not None:
+        longest.to_html(html)
+    if as_json:
+        names = ("start", "up", "duration", "stopped_by", "schedule_id", "tick")
+        row = pd.DataFrame({name: [getattr(longest, name)] for name in names})
+        show.print_json(
+            {
+                **show.rows_of(row)[0],
+                "schedules": show.rows_of(longest.schedules),
+                "refused": show.rows_of(longest.refused),
+            }
+        )
+        return
+    show.say()
+    show.say(longest.headline() + ".")
+    show.print_table(
+        "The schedules that break the rule first",
+        longest.schedules.rename(
+            columns={"schedule_id": "schedule", "breaks_at": "alone it breaks at (UTC)"}
+        ),
+    )
+    if longest.schedules["breaks_at"].isna().any():
+        show.say(f"Blank: not alone, as far as was looked ({limit}).")
+    _print_refused(longest.refused)
+    if html is not None:
+        show.say(f"written: {html}")
+
+
+@click.command(
     epilog=options.examples(
         "resonate-lab policies '*/10 * * * *' --down 2026-12-01..2026-12-01T12:00",
         "resonate-lab policies fleet.csv --down 2026-12-01..2026-12-02 --run-time 15min",
@@ -183,22 +285,31 @@ def print_outage(answer: rl.WhatIf) -> None:
         "    --policy Resonate --policy 'Temporal schedule'",
     )
 )
-@click.argument("fleet", metavar="CRON|FLEET")
+@click.argument("fleet", metavar="CRON|FLEET", type=options.FLEET)
+@options.takes_server
 @_DOWN
 @click.option("--run-time", default="1min", show_default=True, help="How long each run takes.")
 @click.option(
-    "--policy", "names", multiple=True, metavar="NAME",
+    "--policy", "names", multiple=True, metavar="NAME", shell_complete=options.completed(_policies),
     help="One of them only; may be given again. Default: all systems.",
 )  # fmt: skip
 @options.as_json
 def policies(
-    fleet: str, down: tuple[str, str], run_time: str, names: tuple[str, ...], as_json: bool
+    fleet: str,
+    token: str | None,
+    timeout: str,
+    down: tuple[str, str],
+    run_time: str,
+    names: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Compare nineteen schedulers after the same outage.
 
     CRON|FLEET is one expression, or a fleet as in `audit --help`.
     """
-    given = sys.stdin.buffer if fleet == "-" else fleet
+    given: Any = sys.stdin.buffer if fleet == "-" else fleet
+    if options.is_address(fleet):
+        given = rl.read_fleet(fleet, token=token, timeout=timeout)
     compared = rl.policies.compare(given, down, run_time=run_time, policies=names or None)
     if as_json:
         show.print_json(show.rows_of(compared))
@@ -268,7 +379,7 @@ def load(
 @click.command(
     epilog=options.examples(
         "resonate-lab collisions fleet.csv --run-time 10min",
-        "resonate-lab collisions fleet.csv --start 2026-12-01 --end 2026-12-02 --json",
+        "resonate-lab collisions fleet.csv --start 2026-12-01 --run-time 90s --json",
     )
 )
 @options.takes_fleet

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from zoneinfo import available_timezones
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "BOUND",
     "DIALECT",
     "FILE_VARIABLE",
+    "FLEET",
     "JSON_OBJECT",
     "PERIOD",
     "PROFILE",
@@ -27,10 +29,14 @@ __all__ = [
     "ZONE",
     "Given",
     "as_json",
+    "completed",
     "dialect",
     "examples",
+    "instant",
+    "is_address",
     "takes_file",
     "takes_fleet",
+    "takes_server",
     "takes_window",
 ]
 
@@ -60,6 +66,26 @@ class _Zone(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(name) for name in sorted(found)]
 
 
+class _Fleet(click.ParamType):  # type: ignore[type-arg]
+    """What `read_fleet` takes; completed as a file."""
+
+    name = "fleet"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem(incomplete, type="file")]
+
+
+def completed(names: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """Return how a shell completes a text by names; which there are is the library's to say."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in names() if name.startswith(incomplete)]
+
+    return complete
+
+
 class _Period(click.ParamType):  # type: ignore[type-arg]
     """An outage, START..UP; the instants are read by the library."""
 
@@ -76,6 +102,26 @@ class _Period(click.ParamType):  # type: ignore[type-arg]
                 ctx,
             )
         return start.strip(), up.strip()
+
+
+class _Bound(click.ParamType):  # type: ignore[type-arg]
+    """The most there may be of something; None where there may be any number."""
+
+    name = "N|any"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | None:
+        if value == "any":
+            return None
+        if not (value.isascii() and value.isdecimal()):
+            self.fail(f"{value!r} is no number: write a whole one, 0 or more, or any", param, ctx)
+        return int(value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        return [CompletionItem("any")] if "any".startswith(incomplete) else []
 
 
 class _WireDuration(click.ParamType):  # type: ignore[type-arg]
@@ -126,7 +172,8 @@ class _Json(click.ParamType):  # type: ignore[type-arg]
             )
 
 
-ZONE, PERIOD, WIRE_DURATION, JSON_OBJECT = _Zone(), _Period(), _WireDuration(), _Json()
+FLEET, ZONE, PERIOD, BOUND = _Fleet(), _Zone(), _Period(), _Bound()
+WIRE_DURATION, JSON_OBJECT = _WireDuration(), _Json()
 
 
 def examples(*lines: str) -> str:
@@ -156,32 +203,57 @@ class Given(NamedTuple):
     frame: pd.DataFrame
 
 
+def takes_server(function: F) -> F:
+    """Add ``--token`` and ``--timeout``, for a live server."""
+    token = click.option(
+        "--token", envvar="RESONATE_TOKEN", show_envvar=True,
+        help="For a live server; safer in the environment than on the command line.",
+    )  # fmt: skip
+    timeout = click.option(
+        "--timeout", default="10s", show_default=True,
+        help="Longest that a page of a live server may take.",
+    )  # fmt: skip
+    return token(timeout(function))
+
+
 def takes_fleet(function: F) -> F:
     """Add the argument FLEET and how to read it; the command gets a `Given` as `fleet`."""
 
-    @click.argument("fleet", metavar="FLEET")
+    @click.argument("fleet", metavar="FLEET", type=FLEET)
     @click.option(
         "--format", type=click.Choice(["csv", "crontab", "json", "parquet"]),
         help="Of FLEET; default: by its name and first bytes.",
     )  # fmt: skip
-    @click.option(
-        "--token", envvar="RESONATE_TOKEN", show_envvar=True,
-        help="For a live server; safer in the environment than on the command line.",
-    )  # fmt: skip
+    @takes_server
     @functools.wraps(function)
-    def command(fleet: str, format: str | None, token: str | None, **rest: Any) -> Any:
-        return function(fleet=_given(fleet, format, token), **rest)
+    def command(
+        fleet: str, format: str | None, token: str | None, timeout: str, **rest: Any
+    ) -> Any:
+        return function(fleet=_given(fleet, format, token, timeout), **rest)
 
     return command  # type: ignore[return-value]
 
 
-def _given(fleet: str, format: str | None, token: str | None) -> Given:
+def is_address(fleet: str) -> bool:
+    """Return whether a fleet is named by the address of a live server."""
+    return fleet.lower().startswith(("http://", "https://"))
+
+
+def _given(fleet: str, format: str | None, token: str | None, timeout: str) -> Given:
     if fleet == "-":
         return Given("stdin", rl.read_fleet(sys.stdin.buffer, format=format))
-    is_address = fleet.lower().startswith(("http://", "https://"))
     # An address may hold what is not to be printed; reading refuses it then.
-    name = "the live server" if is_address else click.format_filename(fleet, shorten=True)
-    return Given(name, rl.read_fleet(fleet, format=format, token=token))
+    name = "the live server" if is_address(fleet) else click.format_filename(fleet, shorten=True)
+    return Given(name, rl.read_fleet(fleet, format=format, token=token, timeout=timeout))
+
+
+def instant(text: str | None, name: str) -> pd.Timestamp:
+    """Return an instant of the command line, the present moment where none is given."""
+    import pandas as pd
+
+    from resonate_lab.instants import instant_ms, timestamp
+
+    return timestamp(instant_ms(pd.Timestamp.now("UTC") if text is None else text, name))
 
 
 def takes_window(days: int) -> Callable[[F], F]:
@@ -194,10 +266,9 @@ def takes_window(days: int) -> Callable[[F], F]:
         def command(start: str | None, end: str | None, **rest: Any) -> Any:
             import pandas as pd
 
-            from resonate_lab.instants import instant_ms, timestamp
-
-            first = pd.Timestamp.now("UTC").floor("D") if start is None else start
-            begin = timestamp(instant_ms(first, "start"))
+            begin = instant(start, "start")
+            if start is None:
+                begin = begin.floor("D")
             last = begin + pd.Timedelta(days=days, seconds=-1) if end is None else end
             return function(start=begin, end=last, **rest)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -61,8 +60,7 @@ def _ask(file: str, kind: str, **data: object) -> None:
     if status < 400 and kind.partition(".")[2] not in _READS:
         engine.save(file)
     if not 200 <= status < 300:
-        click.echo(f"Error: {show.json_text(answer)}", err=True)
-        sys.exit(1)
+        raise show.Refusal(answer)
     show.print_json(answer)
 
 
@@ -81,7 +79,7 @@ def _encoded(value: Any) -> Any:
 
 @click.group()
 def schedules() -> None:
-    """Create, get, search and delete schedules of an engine file."""
+    """Create, get, search, delete schedules of an engine file."""
 
 
 @schedules.command(
@@ -170,7 +168,7 @@ def search_schedules(file: str, tags: Any, limit: int, cursor: str | None) -> No
 
 @click.group()
 def promises() -> None:
-    """Create, get, search and settle promises of an engine file."""
+    """Create, get, search, settle promises of an engine file."""
 
 
 @promises.command("get", epilog=options.examples("resonate-lab promises get nightly-1796090400000"))

@@ -10,13 +10,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.padding import Padding
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
+    "Refusal",
     "brief",
+    "complain",
     "console",
     "json_text",
     "print_json",
@@ -35,11 +38,11 @@ __all__ = [
     "progress",
     "rows_of",
     "say",
+    "wrapped",
 ]
 
-_GAP = 3  # blanks between two columns
-_SLIVER = 8  # columns that a text wants beside numbers
-_SENTENCE = 24  # columns that a text wants before its neighbours are kept whole
+_GAP = 2  # blanks between two columns
+_SENTENCE = 24  # columns that a text wants which is broken into lines
 _PIPE_WIDTH = 10_000  # columns; a table takes no more than it needs
 
 
@@ -49,10 +52,87 @@ def console() -> Console:
     return Console(highlight=False, width=width)
 
 
-def say(text: str = "", style: str = "", indent: int = 0) -> None:
-    """Print a sentence, wrapped at blanks."""
-    words = Text(plain(text, None), style=style)
-    console().print(Padding(words, (0, 0, 0, indent), expand=False) if indent else words)
+def say(text: str = "", style: str = "", indent: int = 0, lead: str = "") -> None:
+    """Print a sentence, wrapped at blanks; where it has a `lead`, that alone has the style.
+
+    A colour that is good on black is hard to read on white, so no sentence has one.
+    """
+    out = console()
+    for line in wrapped(plain(lead + text, None), out.width - indent):
+        words = Text(" " * indent + line, style="" if lead else style)
+        words.stylize(style, indent, indent + len(lead))
+        out.print(words)
+        style = "" if lead else style
+
+
+def complain(sentence: str) -> None:
+    """Print a sentence to stderr; on a terminal it is wrapped, elsewhere it is one line."""
+    lines = [sentence]
+    if sys.stderr.isatty():
+        lines = wrapped(sentence, Console(stderr=True).width)
+    click.echo("\n".join(lines), err=True)
+
+
+class Refusal(click.ClickException):
+    """What an engine answers when it says no; shown as JSON, as the real command line does."""
+
+    def __init__(self, answer: object) -> None:
+        super().__init__(answer if isinstance(answer, str) else json.dumps(answer))
+        self._answer = answer
+
+    def format_message(self) -> str:
+        """Return the answer as JSON."""
+        return json_text(self._answer)
+
+
+# Where a text may be broken, best first: between words, though not in a quoted expression, which
+# people copy; between all words; behind a mark in an id; anywhere.
+_PIECES = [
+    re.compile(pattern)
+    for pattern in (
+        r"(?:(?<!\w)'[^']*'|\S)+\s*|\s+",
+        r"\S+\s*|\s+",
+        r"[^-/.:_,@]*[-/.:_,@]+\s*|[^-/.:_,@]+",
+        r".",
+    )
+]
+
+
+def wrapped(text: str, width: int, hang: int = 0) -> list[str]:
+    """Return text in lines of some columns, the lines after the first one indented by `hang`.
+
+    Nothing of it is lost but blanks at the ends of lines. A quoted expression and an id are kept
+    whole where a line can hold them.
+    """
+    lines = [""]
+
+    def put(piece: str, level: int) -> None:
+        shown = cell_len(piece.rstrip())
+        if cell_len(lines[-1]) + shown <= width:
+            lines[-1] += piece
+        elif hang + shown <= width or level + 1 == len(_PIECES):
+            lines.append(" " * hang + piece)
+        else:
+            for part in _PIECES[level + 1].findall(piece):
+                put(part, level + 1)
+
+    for piece in _PIECES[0].findall(text):
+        put(piece, 0)
+    return [line.rstrip() for line in lines]
+
+
+class _Cell(NamedTuple):
+    """A text in a table, broken as `wrapped` breaks it."""
+
+    text: str
+
+    def __rich_measure__(self, _: Console, options: ConsoleOptions) -> Measurement:
+        size = cell_len(self.text)
+        return Measurement(min(size, _SENTENCE), size).clamp(max_width=options.max_width)
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
+        for line in wrapped(self.text, options.max_width):
+            yield Text(line, justify=options.justify)
 
 
 def print_table(
@@ -84,20 +164,32 @@ def print_table(
     if not len(frame):
         out.print(Text(empty or "none"))
         return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    heads = [str(name).replace("_", " ") for name in shown]
+    heads = [_heading(str(name)) for name in shown]
     columns = [_texts(shown[name]) for name in shown]
     numbers = [_is_number(shown[name]) for name in shown]
     whole = _whole(heads, columns, numbers, out.width)
-    for head, number, kept in zip(heads, numbers, whole, strict=True):
-        side: Literal["left", "right"] = "right" if number else "left"
-        table.add_column(Text(head), justify=side, no_wrap=kept, overflow="fold")
-    for row in zip(*columns, strict=True):
-        table.add_row(*map(Text, row))
-    out.print(table)
+    rows = list(zip(*columns, strict=True))
+    if whole is None:
+        _print_stacked(out, heads, rows)
+    else:
+        table = Table(
+            box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold",
+            show_edge=False,
+        )  # fmt: skip
+        for head, number, kept in zip(heads, numbers, whole, strict=True):
+            side: Literal["left", "right"] = "right" if number else "left"
+            table.add_column(Text(head), justify=side, no_wrap=kept, overflow="fold")
+        for row in rows:
+            table.add_row(*map(_Cell, row))
+        out.print(table)
     more = (len(frame) if total is None else total) - len(shown)
     if more > 0:
         out.print(Text(f"and {more:,} more", style="italic"))
+
+
+def _heading(name: str) -> str:
+    """Return the name of a column in words; the name of a zone stays as it is."""
+    return name.replace("_", " ") if name.isidentifier() else plain(name)
 
 
 def _is_number(column: pd.Series) -> bool:
@@ -106,25 +198,42 @@ def _is_number(column: pd.Series) -> bool:
 
 def _whole(
     heads: Sequence[str], columns: Sequence[Sequence[str]], numbers: Sequence[bool], width: int
-) -> list[bool]:
-    """Return which columns are not to be broken into lines.
+) -> list[bool] | None:
+    """Return which columns are not to be broken into lines; None where a table has no room.
 
     Numbers are read as one word. So are expressions and instants, which people copy: the
-    narrowest first, as long as the other columns keep room for their sentences. Where even the
-    numbers have no room everything is broken, for what is cut off is lost.
+    narrowest first, as long as the other columns keep room for their sentences.
     """
     sizes = [
-        max(map(len, (head, *cells))) + _GAP for head, cells in zip(heads, columns, strict=True)
+        max(map(cell_len, (head, *cells))) + _GAP
+        for head, cells in zip(heads, columns, strict=True)
     ]
-    room = width - sum(size for size, number in zip(sizes, numbers, strict=True) if number)
+    room = width + _GAP - sum(s for s, number in zip(sizes, numbers, strict=True) if number)
     whole = list(numbers)
-    if room < _SLIVER * (len(sizes) - sum(numbers)):
-        return [False] * len(sizes)
     texts = sorted((size, at) for at, size in enumerate(sizes) if not numbers[at])
-    for done, (size, at) in enumerate(texts, 1):
-        whole[at] = room - size >= _SENTENCE * (len(texts) - done)
-        room -= size
-    return whole
+    least = _SENTENCE + _GAP
+    wanted = sum(min(size, least) for size, _ in texts)
+    for size, at in texts:
+        wanted -= min(size, least)
+        whole[at] = size <= least or room - size >= wanted
+        room -= size if whole[at] else least
+    return whole if room >= 0 else None
+
+
+def _print_stacked(out: Console, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows one below the other, a line for each cell that says something."""
+    widest = max(map(cell_len, heads)) + _GAP
+    room = out.width - widest >= _SENTENCE
+    for row in rows:
+        out.print()
+        style = "bold"  # of the first cell, by which the row is known
+        for head, cell in zip(heads, row, strict=True):
+            if not cell:
+                continue
+            label = head + " " * (widest - cell_len(head) if room else _GAP)
+            for line in wrapped(label + cell, out.width, hang=widest if room else _GAP):
+                out.print(Text(line, style=style))
+            style = ""
 
 
 def _texts(column: pd.Series) -> list[str]:

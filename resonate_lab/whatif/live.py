@@ -21,7 +21,7 @@ from resonate_lab.instants import duration_ms, format_duration
 from resonate_lab.protocol.records import PROTOCOL_VERSION
 
 if TYPE_CHECKING:
-    import httpx
+    from ssl import SSLContext
 
     from resonate_lab.instants import Duration
 
@@ -118,27 +118,27 @@ class LiveServer:
         self._bytes = 0
         seen: set[str] = set()
         data: dict[str, object] = {"limit": _PAGE}
-        with httpx.Client(timeout=self._seconds, follow_redirects=False) as client:
-            for number in range(1, MAX_PAGES + 1):
-                page = self._page(client, word, data)
-                where = f"page {number} of {word}s of {self.name}"
-                for record in self._checked(page.get(f"{word}s"), word, where):
-                    if record["id"] in seen:
-                        raise ServerError(
-                            f"{where} holds {plain(record['id'], 80)!r} again, so its pages go "
-                            "round in a circle, or changed while they were read: ask once more"
-                        )
-                    seen.add(record["id"])
-                    yield record
-                cursor = page.get("cursor")
-                if cursor is None:
-                    return
-                if not isinstance(cursor, str) or not page[f"{word}s"]:
+        context = httpx.create_ssl_context()
+        for number in range(1, MAX_PAGES + 1):
+            page = self._page(context, word, data)
+            where = f"page {number} of {word}s of {self.name}"
+            for record in self._checked(page.get(f"{word}s"), word, where):
+                if record["id"] in seen:
                     raise ServerError(
-                        f"{where} names the cursor {plain(repr(cursor), 80)}, but a page with "
-                        "records and a text is wanted, so the rest cannot be asked for"
+                        f"{where} holds {plain(record['id'], 80)!r} again, so its pages go "
+                        "round in a circle, or changed while they were read: ask once more"
                     )
-                data = {"limit": _PAGE, "cursor": cursor}
+                seen.add(record["id"])
+                yield record
+            cursor = page.get("cursor")
+            if cursor is None:
+                return
+            if not isinstance(cursor, str) or not page[f"{word}s"]:
+                raise ServerError(
+                    f"{where} names the cursor {plain(repr(cursor), 80)}, but a page with "
+                    "records and a text is wanted, so the rest cannot be asked for"
+                )
+            data = {"limit": _PAGE, "cursor": cursor}
         raise ServerError(
             f"{self.name} has more than {MAX_PAGES:,} pages of {word}s, which is more than is read "
             "at once: is that a Resonate server?"
@@ -146,7 +146,7 @@ class LiveServer:
 
     # --- one page ------------------------------------------------------------------------
 
-    def _page(self, client: httpx.Client, word: Word, data: dict[str, object]) -> dict[str, Any]:
+    def _page(self, context: SSLContext, word: Word, data: dict[str, object]) -> dict[str, Any]:
         self._asked += 1
         kind, corr_id = f"{word}.search", f"lab-{self._asked}"
         head = {"corrId": corr_id, "version": PROTOCOL_VERSION}
@@ -155,7 +155,7 @@ class LiveServer:
             head["auth"] = self._token
             headers["Authorization"] = f"Bearer {self._token}"
         request = json.dumps({"kind": kind, "head": head, "data": data})
-        answer = self._answered(client, request, headers)
+        answer = self._answered(context, request, headers)
         envelope = self._envelope(answer)
         found = envelope["head"]
         if found["status"] != 200:
@@ -171,17 +171,21 @@ class LiveServer:
             )
         return envelope["data"]
 
-    def _answered(self, client: httpx.Client, request: str, headers: dict[str, str]) -> _Answer:
+    def _answered(self, context: SSLContext, request: str, headers: dict[str, str]) -> _Answer:
         """Return what the server says, after a pause once more if it does not or is busy."""
         import httpx
+        from anyio.from_thread import start_blocking_portal
 
         for pause in (*_PAUSES, None):
             answer, trouble = None, ""
             try:
-                answer = self._posted(client, request, headers)
-            except httpx.TimeoutException:
+                # A loop in a thread of its own, since a notebook runs one in this thread; it ends
+                # with the attempt, since a thread would keep a program alive.
+                with start_blocking_portal() as portal:
+                    answer = portal.call(self._posted, context, request, headers)
+            except TimeoutError:
                 trouble = (
-                    f"{self.name} did not answer within {_shown(self._seconds)}: "
+                    f"{self.name} did not answer in full within {_shown(self._seconds)}: "
                     "give it longer with timeout="
                 )
             except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -195,26 +199,39 @@ class LiveServer:
             time.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
 
-    def _posted(self, client: httpx.Client, request: str, headers: dict[str, str]) -> _Answer:
-        body = bytearray()
-        until = time.monotonic() + self._seconds
-        with client.stream("POST", self._url, content=request, headers=headers) as response:
-            # Raw, so that a few compressed bytes cannot become gigabytes.
-            for chunk in response.iter_raw():
-                body += chunk
-                self._bytes += len(chunk)
-                if len(body) > MAX_PAGE_BYTES or self._bytes > MAX_TOTAL_BYTES:
-                    raise ServerError(
-                        f"{self.name} answers with more than {MAX_PAGE_BYTES // 2**20} MiB a page "
-                        f"or {MAX_TOTAL_BYTES // 2**20} MiB in all, which is more than is read at "
-                        "once: is that a Resonate server?"
-                    )
-                if time.monotonic() > until:
-                    raise ServerError(
-                        f"{self.name} is still answering after {_shown(self._seconds)}: give it "
-                        "longer with timeout="
-                    )
-            return _Answer(response.status_code, bytes(body))
+    async def _posted(self, context: SSLContext, request: str, headers: dict[str, str]) -> _Answer:
+        """Return the answer to a request; TimeoutError if it is not whole in time."""
+        import httpx
+        from anyio import fail_after
+
+        # The limits of httpx are on each step, and a server that drips never exceeds one; so one
+        # deadline is on everything. The path goes as the target, since httpx logs the address, and
+        # what hides a server behind a path takes that for a secret.
+        url = httpx.URL(self._url)
+        target = {"target": url.raw_path}
+        with fail_after(self._seconds):
+            async with (
+                httpx.AsyncClient(timeout=None, verify=context) as client,
+                client.stream(
+                    "POST",
+                    url.copy_with(raw_path=b"/"),
+                    content=request,
+                    headers=headers,
+                    extensions=target,
+                ) as response,
+            ):
+                body = bytearray()
+                # Raw, so that a few compressed bytes cannot become gigabytes.
+                async for chunk in response.aiter_raw():
+                    body += chunk
+                    self._bytes += len(chunk)
+                    if len(body) > MAX_PAGE_BYTES or self._bytes > MAX_TOTAL_BYTES:
+                        raise ServerError(
+                            f"{self.name} answers with more than {MAX_PAGE_BYTES // 2**20} MiB a "
+                            f"page or {MAX_TOTAL_BYTES // 2**20} MiB in all, which is more than is "
+                            "read at once: is that a Resonate server?"
+                        )
+                return _Answer(response.status_code, bytes(body))
 
     def _envelope(self, answer: _Answer) -> dict[str, Any]:
         """Return the response envelope, or raise for what is none."""

@@ -309,7 +309,7 @@ def _of_dask(frame: Any, columns: Sequence[str]) -> Partitions:
 def _of_folder(folder: Path, columns: Sequence[str]) -> Partitions:
     import pyarrow.parquet as pq
 
-    name = f"the folder {folder.name!r}"
+    name = f"the folder {folder.name or str(folder)!r}"
     paths = sorted(
         (path for pattern in ("*.parquet", "*.pq") for path in folder.rglob(pattern)),
         key=lambda path: [
