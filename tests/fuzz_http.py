@@ -34,7 +34,7 @@ class Connection:
 
     async def post(self, path, texts):
         """Send them in one piece; return status and body of each response, in that order."""
-        head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+        head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
         bodies = [text.encode() for text in texts]
         self.writer.write(b"".join(head % (path, len(body)) + body for body in bodies))
         return [await self.response() for _ in bodies]
