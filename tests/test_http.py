@@ -7,10 +7,12 @@ import re
 import socket
 import sys
 from contextlib import asynccontextmanager, suppress
+from itertools import count
 
 import httpx
 import pytest
 from asynchronous import scenario
+from counted import held
 from fuzz_http import fuzz
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -315,12 +317,12 @@ class TestStreams:
 
     @scenario
     async def test_one_that_never_reads_is_cut_off_and_the_rest_of_its_messages_wait(self):
-        engine, count = rl.Engine(now=T), 120
-        notices(engine, count)
+        engine, number = rl.Engine(now=T), 120
+        notices(engine, number)
         limits = Limits(write_seconds=0.05, listeners=1)
         async with remote(engine, limits=limits) as client:
             deaf = unread(client.url, b"GET /poll/default/deaf HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            while len(engine.state.unblocks) == count:
+            while len(engine.state.unblocks) == number:
                 await client.http.get("/health")
             # There is one stream at most, so another is let in when that one has been cut off.
             refused = 503
@@ -328,7 +330,7 @@ class TestStreams:
                 async with client.poll() as events:
                     refused = events.response.status_code
             assert refused == 200
-            assert 0 < len(engine.state.unblocks) < count
+            assert 0 < len(engine.state.unblocks) < number
             assert engine.check() == []
             deaf.close()
 
@@ -356,14 +358,14 @@ class TestStreams:
 
     @scenario
     async def test_one_that_reads_slowly_gets_it_all(self):
-        engine, count = rl.Engine(now=T), 60
-        notices(engine, count)
+        engine, number = rl.Engine(now=T), 60
+        notices(engine, number)
         async with remote(engine, limits=Limits(write_seconds=0.2)) as client:
             host, port = client.url.removeprefix("http://").split(":")
             reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
             writer.write(b"GET /poll/default/deaf HTTP/1.1\r\nHost: localhost\r\n\r\n")
             got = 0
-            while got < count:
+            while got < number:
                 got += (await reader.read(4096)).count(b"data: ")
             assert engine.state.unblocks == {}
             writer.close()
@@ -510,6 +512,91 @@ class TestTime:
             assert (await client.send("promise.search")).status_code == 200
             assert client.engine.now_ms == T + SECOND
             assert (await client.http.post("/control/advance", json={})).status_code == 404
+
+
+class TestMemory:
+    @scenario
+    async def test_what_comes_and_goes_leaves_nothing_behind(self, monkeypatch):
+        monkeypatch.setattr("resonate_lab.clients.http._ABSENCE", 1)
+        monkeypatch.setattr("resonate_lab.clients.http._TICK", 0.001)
+        now, number = [T], count()
+        engine, options = rl.Engine(now=T), {"clock": lambda: now[0], "token": TOKEN}
+        server, listening, url = _server(engine, "127.0.0.1", 0, False, options)
+        running = asyncio.create_task(server.serve([listening]))
+        await server.is_up.wait()
+
+        lazy = unread(
+            url,
+            b"GET /poll/lazy/w HTTP/1.1\r\nHost: localhost\r\n"
+            b"Authorization: Bearer %s\r\n\r\n" % TOKEN.encode(),
+        )
+
+        async def cycle():
+            """Do all that a client can do; but for the two promises nothing is to stay."""
+            n = next(number)
+            async with httpx.AsyncClient(base_url=url, timeout=20, verify=False) as http:
+                http.headers["authorization"] = f"Bearer {TOKEN}"
+                client = Remote(http, engine, url)
+
+                async def ask(kind, **data):
+                    response = await client.send(kind, {"auth": TOKEN}, **data)
+                    return response.json()["data"]
+
+                assert (await client.send("promise.search", {"auth": f"x{n}"})).status_code == 401
+                assert (await http.get(f"/no/{n}", headers={"origin": f"o{n}"})).status_code == 404
+                async with client.poll(f"group{n}", f"pid{n}") as events:
+                    await events.begun()
+                one = {"cron": "* * * * *", "promiseTags": TARGETED, "promiseTimeout": HOUR}
+                await ask("schedule.create", id=f"s{n}", promiseId=f"s{n}", **one)
+                await ask("schedule.delete", id=f"s{n}")
+                address = f"poll://uni@g{n}/{n}"
+                await ask("promise.create", id=f"p{n}", timeoutAt=now[0] + DAY, tags=TARGETED)
+                await ask("promise.register_listener", awaited=f"p{n}", address=address)
+                async with client.poll(pid=f"w{n}") as events:
+                    version = (await events.next())["data"]["task"]["version"]
+                    lease = {"version": version, "pid": f"w{n}", "ttl": 1000}
+                    task = (await ask("task.acquire", id=f"p{n}", **lease))["task"]
+                    beat = [{"id": f"p{n}", "version": task["version"]}]
+                    await ask("task.heartbeat", pid=f"w{n}", tasks=beat)
+                    if n % 2:  # the others die with it
+                        await ask("task.release", id=f"p{n}", version=task["version"])
+                await ask("promise.settle", id=f"p{n}", state="resolved", value={})
+                # One is told of a task, and does not acquire it.
+                tags = {"resonate:target": "poll://any@lazy"}
+                await ask("promise.create", id=f"q{n}", timeoutAt=now[0] + DAY, tags=tags)
+                while f"q{n}" in engine.state.executes:
+                    await asyncio.sleep(0)
+                await ask("promise.settle", id=f"q{n}", state="resolved", value={})
+            now[0] += 2 * SECOND
+            # The notice for a process that never was there goes at the second look.
+            while engine.state.unblocks or len(server.server_state.connections) > 1:
+                now[0] += 1
+                await asyncio.sleep(0)
+            engine.state.trace.clear()
+
+        def kept():
+            tables = [engine.state.outbox, engine.state.agenda]
+            assert not (engine.state.unblocks or engine.state.executes)
+            return held(server._service, server.server_state, *tables, but=records())
+
+        def records():
+            return [engine.state, engine.state.promises, engine.state.unblocks]
+
+        try:
+            for _ in range(4):
+                await cycle()
+            first = kept()
+            for _ in range(24):
+                await cycle()
+            second = kept()
+        finally:
+            server.should_exit = True
+            await running
+            lazy.close()
+        assert len(engine.state.promises) == 2 * 28
+        # A connection that lives has one buffer more or less at times.
+        grown = {name: (first[name], n) for name, n in second.items() if n >= first[name] + 24}
+        assert grown == {}
 
 
 class TestSecurity:

@@ -51,6 +51,8 @@ _MEMBER: Final = re.compile(r"/poll/([^/]{1,1000})/([^/]{1,1000})")
 _BATCH: Final = 32
 #: Seconds between two looks at a clock that runs by itself; the real server delivers as often.
 _TICK: Final = 0.1
+#: How long a process that listens no more is waited for where time passes by itself, ms.
+_ABSENCE: Final = 3_600_000
 #: The longest way that one request moves the clock, ms.
 _LONGEST: Final = 366 * 86_400_000
 _ENDS: Final = "The server ends; time stands still"
@@ -329,9 +331,15 @@ class Service:
             engine.run_until(max(self._clock(), engine.now_ms))
 
     async def _follow(self) -> None:
+        driver = self.driver
+        looked_at = driver.engine.now_ms
         while True:
             self._keep_up()
-            self.driver.stir()
+            driver.stir()
+            driver.forget()
+            if driver.engine.now_ms - looked_at >= _ABSENCE:
+                driver.post.forget_absent()
+                looked_at = driver.engine.now_ms
             await asyncio.sleep(_TICK)
 
     async def read_clock(self, request: Request) -> Response:
