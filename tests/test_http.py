@@ -576,7 +576,7 @@ class TestMemory:
 
         def kept():
             tables = [engine.state.outbox, engine.state.agenda]
-            assert not (engine.state.unblocks or engine.state.executes)
+            assert engine.state.unblocks == engine.state.executes == {}
             return held(server._service, server.server_state, *tables, but=records())
 
         def records():
