@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from strict import objections
+from strict import frame_objections, message_objections, objections
 
 import resonate_lab as rl
 
@@ -39,7 +39,7 @@ def replayed(rows):
             engine.run_until(row["t"])
         if row["dir"] == "request":
             asked[row["body"]["head"]["corrId"]] = row["body"]
-        elif row["dir"] == "message" and row["body"]["kind"] == "execute":
+        elif row["dir"] == "message":
             yield row, row["body"], waiting(engine, row)
         elif row["dir"] == "response":
             request = asked.pop(row["body"]["head"]["corrId"])
@@ -49,12 +49,16 @@ def replayed(rows):
 
 
 def waiting(engine, row):
-    """Return the message that the engine has for a task, with the head that was delivered."""
-    task = row["body"]["data"]["task"]
-    told = engine.state.executes.get(task["id"])
-    version = None if told is None else told.version
-    data = {"task": {"id": task["id"], "version": version}}
-    return {"kind": "execute", "head": row["body"]["head"], "data": data}
+    """Return the message that the engine has for an address, with the head that was delivered."""
+    kind, data = row["body"]["kind"], row["body"]["data"]
+    if kind == "execute":
+        id = data["task"]["id"]
+        told = engine.state.executes.get(id)
+        data = {"task": {"id": id, "version": None if told is None else told.version}}
+    else:
+        settled = engine.state.unblocks.get((data["promise"]["id"], row["address"]))
+        data = {"promise": None if settled is None else settled.record().to_wire()}
+    return {"kind": kind, "head": row["body"]["head"], "data": data}
 
 
 @pytest.mark.parametrize(("name", "client", "responses"), RECORDED)
@@ -71,29 +75,112 @@ def test_every_response_is_as_strict_as_the_strictest_client(name, client, respo
     for request, _, got in replayed(recorded(name, client)):
         if "kind" in request:
             assert objections(got, request["kind"], request["head"]["corrId"]) == []
+        else:
+            assert message_objections(got) == []
+
+
+PROMISE = {"id": "p", "state": "pending", "param": {}, "value": {}, "tags": {}, "timeoutAt": 1,
+           "createdAt": 1}  # fmt: skip
+SCHEDULE = {"id": "s", "cron": "c", "promiseId": "p", "promiseTimeout": 1, "promiseParam": {},
+            "promiseTags": {}, "createdAt": 1, "nextRunAt": 1}  # fmt: skip
+TASK = {"id": "t", "state": "acquired", "version": 1, "resumes": []}
+HEAD = {"corrId": "1", "status": 200, "version": "2026-04-01"}
+CREATED = {"kind": "promise.create", "head": HEAD, "data": {"promise": PROMISE}}
+ACQUIRED = {"task": TASK, "promise": PROMISE, "preload": [PROMISE]}
+
+#: Kind, head, data and whatever the objection says: one row for each thing that was seen.
+REFUSED = [
+    ("schedule.delete", {}, None, "an object"),
+    ("task.release", {}, [], "an object"),
+    ("task.heartbeat", {}, "ok", "an object"),
+    ("task.suspend", {}, None, "an object"),
+    ("schedule.delete", {"status": 201}, {}, "201"),
+    ("schedule.delete", {"status": 300}, {}, "300"),
+    ("schedule.delete", {"version": None}, {}, "version"),
+    ("schedule.delete", {"corrId": "2"}, {}, "corrId"),
+    ("promise.get", {"status": 404}, {"error": "no"}, "text"),
+    ("promise.get", {"status": 500}, None, "text"),
+    ("promise.get", {}, {}, "promise"),
+    *[("promise.get", {}, {"promise": {**PROMISE, **wrong}}, token) for wrong, token in [
+        ({"param": None}, "param"), ({"value": None}, "value"), ({"tags": None}, "tags"),
+        ({"param": {"data": None}}, "data"), ({"param": {"headers": None}}, "headers"),
+        ({"settledAt": None}, "settledAt"), ({"state": "done"}, "state"),
+        ({"timeoutAt": "1"}, "timeoutAt"), ({"createdAt": None}, "createdAt"),
+        ({"state": "resolved"}, "settledAt"), ({"pid": None}, "null"),
+    ]],
+    *[("schedule.get", {}, {"schedule": {**SCHEDULE, **wrong}}, token) for wrong, token in [
+        ({"nextRunAt": None}, "nextRunAt"), ({"createdAt": None}, "createdAt"),
+        ({"lastRunAt": None}, "lastRunAt"), ({"promiseParam": None}, "promiseParam"),
+        ({"promiseTags": None}, "promiseTags"), ({"promiseTimeout": "1h"}, "promiseTimeout"),
+    ]],
+    *[("task.create", {}, {**ACQUIRED, "task": {**TASK, **wrong}}, token) for wrong, token in [
+        ({"resumes": None}, "resumes"), ({"ttl": None}, "ttl"), ({"pid": None}, "pid"),
+        ({"version": "1"}, "version"), ({"state": "ready"}, "state"),
+    ]],
+    ("task.acquire", {}, {**ACQUIRED, "preload": None}, "preload"),
+    ("task.create", {}, {"promise": PROMISE}, "preload"),
+    ("task.acquire", {}, {**ACQUIRED, "preload": [{}]}, "promise.id"),
+    ("task.suspend", {"status": 300}, {}, "preload"),
+    ("task.fence", {}, {"action": CREATED}, "preload"),
+    ("task.fence", {}, {"action": {"promise": PROMISE}, "preload": []}, "action.kind"),
+    ("task.fence", {}, {"action": {**CREATED, "head": {}}, "preload": []}, "corrId"),
+    ("task.fence", {}, {"action": {**CREATED, "data": None}, "preload": []}, "an object"),
+    ("promise.search", {}, {"promises": [], "cursor": None}, "cursor"),
+    ("promise.search", {}, {"promises": [{**PROMISE, "value": None}]}, "value"),
+    ("schedule.search", {}, {"schedules": {}}, "array"),
+    ("no.such", {}, {}, "known"),
+]  # fmt: skip
+
+#: What it takes, whole: a judge that refuses everything would be none.
+TAKEN = [
+    ("promise.get", {}, {"promise": PROMISE, "more": 1}),
+    ("promise.settle", {}, {"promise": {**PROMISE, "state": "resolved", "settledAt": 2}}),
+    ("schedule.create", {}, {"schedule": {**SCHEDULE, "lastRunAt": 0}}),
+    ("schedule.search", {}, {"schedules": [SCHEDULE], "cursor": "s"}),
+    ("schedule.delete", {}, {}),
+    ("task.create", {}, ACQUIRED),
+    ("task.create", {}, {"promise": PROMISE, "preload": []}),
+    ("task.acquire", {}, ACQUIRED),
+    ("task.suspend", {}, {}),
+    ("task.suspend", {"status": 300}, {"preload": [PROMISE]}),
+    ("task.fence", {}, {"action": CREATED, "preload": []}),
+    ("task.search", {}, {"tasks": [{**TASK, "ttl": 1, "pid": "w"}]}),
+    ("promise.get", {"status": 404}, "no such promise"),
+]
+
+
+def whole(kind, head, data):
+    return {"kind": kind, "head": {**HEAD, **head}, "data": data}
+
+
+@pytest.mark.parametrize(("kind", "head", "data", "token"), REFUSED)
+def test_the_judge_refuses_what_the_sdk_was_seen_to_refuse(kind, head, data, token):
+    assert token in " ".join(objections(whole(kind, head, data), kind, "1"))
+
+
+@pytest.mark.parametrize(("kind", "head", "data"), TAKEN)
+def test_the_judge_takes_what_the_sdk_takes(kind, head, data):
+    assert objections(whole(kind, head, data), kind, "1") == []
 
 
 @pytest.mark.parametrize(
-    ("kind", "head", "data", "token"),
+    ("message", "token"),
     [
-        ("schedule.delete", {}, None, "an object"),
-        ("schedule.delete", {"status": 201}, {}, "201"),
-        ("schedule.delete", {"version": None}, {}, "version"),
-        ("promise.get", {"status": 404}, {"error": "no"}, "text"),
-        ("promise.get", {}, {"promise": {"id": "p", "state": "pending", "param": None, "value": {},
-         "tags": {}, "timeoutAt": 1, "createdAt": 1}}, "param"),
-        ("promise.get", {}, {"promise": {"id": "p", "state": "pending", "param": {}, "value": {},
-         "tags": {}, "timeoutAt": 1, "createdAt": 1, "settledAt": None}}, "settledAt"),
-        ("schedule.get", {}, {"schedule": {"id": "s", "cron": "c", "promiseId": "p", "createdAt": 1,
-         "promiseParam": {}, "promiseTags": {}, "promiseTimeout": 1}}, "nextRunAt"),
-        ("task.suspend", {"status": 300}, {}, "preload"),
-        ("promise.search", {}, {"promises": [], "cursor": None}, "cursor"),
+        ({"kind": "execute", "data": {"task": {"id": "t", "version": 0}}}, "head"),
+        ({"kind": "execute", "head": {"serverUrl": None}, "data": {"task": TASK}}, "serverUrl"),
+        ({"kind": "execute", "head": {}, "data": {"task": {"id": "t"}}}, "version"),
+        ({"kind": "unblock", "head": {}, "data": {"promise": {**PROMISE, "param": None}}}, "param"),
+        ({"kind": "invoke", "head": {}, "data": {}}, "known"),
     ],
+)
+def test_the_judge_refuses_messages_that_the_sdk_drops(message, token):
+    assert token in " ".join(message_objections(message))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    ["data: {}\r\n\r\n", "event: x\ndata: {}\n\n", "data: {\ndata: }\n\n", "data: {}\n",
+     'data: {"a": "ü"}\n\n', "data:{}\n\n", ": here\n\n"],
 )  # fmt: skip
-def test_the_judge_refuses_what_the_sdk_was_seen_to_refuse(kind, head, data, token):
-    head = {"corrId": "1", "status": 200, "version": "2026-04-01", **head}
-    try:
-        found = objections({"kind": kind, "head": head, "data": data}, kind, "1")
-    except AttributeError:  # it looked into what is no object
-        found = [token]
-    assert token in " ".join(found)
+def test_the_judge_refuses_frames_that_an_sdk_does_not_see(frame):
+    assert frame_objections(frame.encode())

@@ -16,6 +16,7 @@ from counted import held
 from fuzz_http import fuzz
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from strict import frame_objections
 from wire import DAY, HOUR, MINUTE, SECOND, TARGET, TARGETED, T
 
 import resonate_lab as rl
@@ -240,8 +241,12 @@ class TestStreams:
     @scenario
     async def test_frames_are_what_the_sdks_parse(self):
         async with remote() as client:
-            for n in range(3):
-                await client.promise(f"p{n}")
+            for n in range(2):
+                await client.promise(f"tägli\u2028ch 😀{n}")
+            await client.promise("p")
+            me = {"awaited": "p", "address": "poll://uni@default/w"}
+            await client.ok("promise.register_listener", **me)
+            await client.ok("promise.settle", id="p", state="resolved", value={})
             request = b"GET /poll/default/w HTTP/1.1\r\nHost: localhost\r\n\r\n"
             host, port = client.url.removeprefix("http://").split(":")
             reader, writer = await asyncio.open_connection(host, int(port))
@@ -254,6 +259,9 @@ class TestStreams:
             # The one chunk with the messages: lines end with LF alone, a blank one after each.
             frames = re.search(rb"\r\n((?:data: [^\r\n]+\n\n){3})\r\n", chunks)
             assert frames is not None, got
+            events = [frame + b"\n\n" for frame in frames[1].split(b"\n\n")[:-1]]
+            assert [frame_objections(event) for event in events] == [[], [], []]
+            assert b'"unblock"' in got
             assert b"event:" not in got
 
     @scenario
