@@ -17,7 +17,7 @@ SHOWS = {
     "task.get": "task",
 }  # fmt: skip
 VOID = {"schedule.delete", "task.release", "task.heartbeat", "task.halt", "task.continue"}
-FENCED = {"promise.create", "promise.settle"}
+FENCED = ("promise.create", "promise.settle")
 #: An event of a stream, as all SDKs read it: LF, one line, ASCII, without a name.
 FRAME = re.compile(rb"data: ([\x20-\x7e]+)\n\n")
 
@@ -49,10 +49,15 @@ class Judge:
         for name in names:
             self.need(type(it.get(name)) is int, f"{name} is a number")
 
+    def state(self, it, name, states):
+        self.need(isinstance(it.get("id"), str), f"{name}.id")
+        state = it.get("state")
+        self.need(isinstance(state, str) and state in states, f"{name}.state")
+
     def promise(self, it):
         if not self.object(it, "promise"):
             return
-        self.need(isinstance(it.get("id"), str) and it.get("state") in STATES, "promise.id, .state")
+        self.state(it, "promise", STATES)
         self.value(it.get("param"), "param")
         self.value(it.get("value"), "value")
         self.text_map(it.get("tags"), "tags")
@@ -76,8 +81,7 @@ class Judge:
     def task(self, it):
         if not self.object(it, "task"):
             return
-        state = it.get("state")
-        self.need(isinstance(it.get("id"), str) and state in TASK_STATES, "task.id, .state")
+        self.state(it, "task", TASK_STATES)
         self.whole(it, "version")
         self.need(isinstance(it.get("resumes"), int | list), "resumes")
         self.need(type(it.get("ttl", 0)) is int, "ttl is a number or left out")
@@ -117,7 +121,7 @@ def frame_objections(frame):
 
 def objections(response, kind, corr_id):
     """Return why the SDK would refuse a response to a request."""
-    if not isinstance(response, dict):
+    if not (isinstance(response, dict) and isinstance(kind, str)):
         return ["no envelope"]
     judge = Judge(kind)
     need, promise, found = judge.need, judge.promise, judge.found

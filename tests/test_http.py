@@ -449,7 +449,8 @@ class TestTime:
             seen = []
             working = asyncio.create_task(work())
             answer = await client.http.post("/control/advance", json={"duration": "1h"})
-            assert answer.json() == {"now": T + HOUR, "next": T + HOUR + 10 * MINUTE}
+            next_at = T + HOUR + 10 * MINUTE
+            assert answer.json() == {"now": T + HOUR, "next": next_at, "listening": 1}
             ticks = [T + n * 10 * MINUTE for n in range(1, 7)]
             assert seen == [(f"s-{tick}", tick) for tick in ticks]
             settled = [client.engine.promises.get(id).settled_at for id, _ in seen]

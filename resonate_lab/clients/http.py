@@ -343,7 +343,7 @@ class Service:
             await asyncio.sleep(_TICK)
 
     async def read_clock(self, request: Request) -> Response:
-        """Answer ``GET /control``: the clock, and when something happens next."""
+        """Answer ``GET /control``: the clock, when something happens next, how many listen."""
         return self._keep_out(request) or self._time()
 
     async def move_clock(self, request: Request) -> Response:
@@ -383,8 +383,9 @@ class Service:
             self._moves.discard(moving)
 
     def _time(self) -> Response:
-        engine = self.driver.engine
-        return self._json(200, {"now": engine.now_ms, "next": engine.next_run_ms()})
+        engine, listening = self.driver.engine, len(self.driver.post)
+        known = {"now": engine.now_ms, "next": engine.next_run_ms(), "listening": listening}
+        return self._json(200, known)
 
     # --- probes --------------------------------------------------------------------------
 
