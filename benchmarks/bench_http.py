@@ -70,7 +70,8 @@ class Connection:
         """Return the data of the response, which must be a good one."""
         head = {"corrId": "b", "version": "2026-04-01"}
         body = json.dumps({"kind": kind, "head": head, "data": data}).encode()
-        self.writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body))
+        first = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+        self.writer.write(first % len(body))
         self.writer.write(body)
         status, length = await self.head()
         answer = await self.reader.readexactly(length)
