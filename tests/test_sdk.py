@@ -506,7 +506,7 @@ class TestMemory:
         async with simulate(engine(), ttl="1min", retry_policy=policy) as resonate:
             resonate.register(leaf)
             resonate.register(later)
-            but = [resonate.engine, resonate]
+            but = [resonate.engine, resonate, asyncio.get_running_loop()]
 
             async def some(begin):
                 for n in range(begin, begin + 25):
