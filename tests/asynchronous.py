@@ -4,7 +4,6 @@ import asyncio
 from functools import wraps
 from inspect import iscoroutinefunction
 
-
 #: Seconds after which a test that waits for what does not come fails where it waits.
 PATIENCE = 280
 
