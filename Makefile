@@ -59,7 +59,12 @@ test-node: $(VENV)/built $(VENV)/has-test build/typescript/done
 	$(PY) -m pytest -m node tests/test_typescript.py $(ARGS)
 
 build/typescript/done:
-	npm install --silent --no-audit --no-fund --prefix build/typescript @resonatehq/sdk node@22
+	@command -v npm >/dev/null || { echo 'make test-node needs npm: install Node.js (https://nodejs.org),' \
+	    'of any version, for it fetches the Node 22 that the SDK asks for' >&2; exit 1; }
+	npm install --silent --no-audit --no-fund --ignore-scripts=false --prefix build/typescript \
+	    @resonatehq/sdk node@22
+	@build/typescript/node_modules/.bin/node -e 'if (parseInt(process.versions.node) < 22) process.exit(1)' \
+	    || { echo 'npm has not brought a Node that starts and is 22 or newer' >&2; exit 1; }
 	@touch '$@'
 
 lab: $(VENV)/built $(VENV)/has-lab

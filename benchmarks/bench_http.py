@@ -70,7 +70,8 @@ class Connection:
         """Return the data of the response, which must be a good one."""
         head = {"corrId": "b", "version": "2026-04-01"}
         body = json.dumps({"kind": kind, "head": head, "data": data}).encode()
-        self.writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body))
+        first = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+        self.writer.write(first % len(body))
         self.writer.write(body)
         status, length = await self.head()
         answer = await self.reader.readexactly(length)
@@ -79,7 +80,7 @@ class Connection:
 
     async def get(self, path: str) -> int:
         """Return the status of a response whose body is left unread."""
-        self.writer.write(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        self.writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         return (await self.head())[0]
 
     async def head(self) -> tuple[int, int]:

@@ -13,6 +13,7 @@ from collections import Counter
 from urllib.parse import urlsplit
 
 from fuzz_engine import Fuzzer
+from strict import objections
 
 from resonate_lab.clients import Limits, serving
 
@@ -34,7 +35,7 @@ class Connection:
 
     async def post(self, path, texts):
         """Send them in one piece; return status and body of each response, in that order."""
-        head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+        head = b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
         bodies = [text.encode() for text in texts]
         self.writer.write(b"".join(head % (path, len(body)) + body for body in bodies))
         return [await self.response() for _ in bodies]
@@ -47,13 +48,24 @@ class Connection:
 
 
 def judge(text, status, body):
-    """Refuse a response that the protocol does not know, or that shows the inside."""
+    """Refuse a response that the strictest client would not take, or that shows the inside."""
     answer = json.loads(body)
-    good = status in STATUSES and answer.keys() == {"kind", "head", "data"}
-    good = good and answer["head"]["status"] == status
-    good = good and (status < 400 or isinstance(answer["data"], str))
+    good = status in STATUSES and answer["head"]["status"] == status
+    good = good and objections(answer, *asked(text, answer)) == []
     if not good or b"Traceback" in body:
         raise AssertionError(f"{text[:2000]!r} got {status} {body[:500]!r}")
+
+
+def asked(text, answer):
+    """Return kind and number of a request; what is no request has those of its answer."""
+    try:
+        read = json.loads(text)
+        kind, corr_id = read["kind"], read["head"]["corrId"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        kind = corr_id = None
+    told = answer["kind"], answer["head"]["corrId"]
+    is_read = isinstance(kind, str) and isinstance(corr_id, str) and told != ("unknown", "0")
+    return (kind, corr_id) if is_read else told
 
 
 async def episode(fuzzer, requests):

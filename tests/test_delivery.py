@@ -274,6 +274,37 @@ class TestPost:
         post.leave(Listener(post, "me").member)
         assert list(post._groups) == ["default"]  # it has a message
 
+    def test_what_is_for_a_process_that_stays_away_is_forgotten_at_the_second_look(
+        self, client, engine
+    ):
+        post = Post(engine)
+        for n in range(20):
+            client.promise(f"p{n}")
+            address = f"poll://uni@gone{n}/{n}"
+            client.ok("promise.register_listener", awaited=f"p{n}", address=address)
+            client.settle(f"p{n}")
+        client.promise("task", tags={"resonate:target": ME})
+        post.call()
+        post.forget_absent()
+        # One was there between the looks, and one is there.
+        post.leave(Listener(post, "0", "gone0").member)
+        one = Listener(post, "1", "gone1")
+        post.forget_absent()
+        assert {address for _, address in engine.state.unblocks} == {
+            "poll://uni@gone0/0", "poll://uni@gone1/1",
+        }  # fmt: skip
+        assert set(post._groups) == {"default", "gone0", "gone1"}
+        work(one)
+        post.forget_absent()
+        assert engine.state.unblocks == {}
+        assert engine.check() == []
+        # A task's message comes again.
+        me = Listener(post, "me")
+        engine.run_until(T + MINUTE)
+        post.call()
+        work(me)
+        assert me.got == [("task", 0)]
+
     def test_of_two_with_one_name_the_later_listens(self, client, engine):
         post = Post(engine)
         old, new = Listener(post, "me"), Listener(post, "me")

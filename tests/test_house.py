@@ -129,6 +129,7 @@ FLOORS = {
     "widgets.timeline": 5,
     "clients": 5,
     "clients.importer": 5,
+    "clients.admission": 5,
     "clients.delivery": 5,
     "clients.driver": 5,
     "clients.sdk": 5,

@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from datetime import timedelta
 
 import pytest
 from asynchronous import scenario
+from counted import held
 from resonate.resonate import Resonate
 from resonate.retry import Constant, Exponential, Never
 from resonate.types import Value
@@ -19,6 +21,7 @@ from wire import DAY, HOUR, MINUTE, SECOND, T
 import resonate_lab as rl
 from resonate_lab.clients import simulate
 from resonate_lab.errors import DurationError, WindowError, WorkerError
+from resonate_lab.protocol.records import is_timer
 
 EVERY_TEN = "*/10 * * * *"
 
@@ -46,41 +49,6 @@ async def report(ctx, n: int) -> int:
 
 
 class TestWorkflows:
-    @scenario
-    async def test_a_day_of_runs_each_settled_after_its_sleep_to_the_millisecond(self):
-        async with simulate(engine()) as resonate:
-            resonate.register(leaf)
-            resonate.register(report)
-            await resonate.schedule("report", EVERY_TEN, "report", (21,))
-            await resonate.advance("24h")
-            await resonate.advance("2m")
-            runs = fired(resonate, "report")
-            assert len(runs) == 144
-            assert lasted(runs) == {("resolved", 90 * SECOND): 144}
-            assert len(resonate.engine.promises.search()) == 3 * 144
-            assert resonate.engine.check() == []
-
-    @scenario
-    async def test_what_an_outage_missed_runs_at_the_restart_and_the_rest_as_ever(self):
-        async with simulate(engine()) as resonate:
-            resonate.register(leaf)
-            resonate.register(report)
-            await resonate.schedule("report", EVERY_TEN, "report", (21,))
-            await resonate.advance("9h")
-            await resonate.advance("5m")
-            outage = await resonate.outage("6h")
-            up_at = resonate.engine.now_ms
-            assert (outage.fired, outage.live) == (36, 36)
-            await resonate.run_until(T + DAY + 2 * MINUTE)
-            runs = fired(resonate, "report")
-            assert len(runs) == 144
-            late = [p for p in runs if T + 9 * HOUR + 5 * MINUTE < p.created_at <= up_at]
-            assert {p.settled_at for p in late} == {up_at + 90 * SECOND}
-            assert len(late) == 36
-            on_time = [p for p in runs if p not in late]
-            assert lasted(on_time) == {("resolved", 90 * SECOND): 108}
-            assert resonate.engine.check() == []
-
     @scenario
     async def test_failures_are_retried_in_the_engines_time_and_then_settle_the_run(self):
         tried = []
@@ -183,6 +151,133 @@ class TestWorkflows:
             await resonate.advance("2m")
             runs = [p for p in resonate.engine.promises.search() if ":" not in p.id]
             assert lasted(runs) == {("resolved", 90 * SECOND): 150}
+
+
+class TestADay:
+    """Runs every ten minutes through 24 hours with an outage of six, each to the millisecond."""
+
+    DOWN, UP = T + 9 * HOUR + 5 * MINUTE, T + 15 * HOUR + 5 * MINUTE
+
+    async def day(self, resonate, name, by_hand=None):
+        """Let the day pass; return how long the runs took: on time, and after the restart."""
+        began = time.perf_counter()
+        await resonate.schedule(name, EVERY_TEN, name, (20,))
+        await resonate.run_until(self.DOWN)
+        outage = await resonate.outage("6h")
+        assert (outage.fired, resonate.engine.now_ms) == (36, self.UP)
+        if by_hand:
+            await by_hand(resonate)
+        await resonate.run_until(T + DAY + 2 * MINUTE)
+        runs = fired(resonate, name)
+        assert len(runs) == 144
+        assert resonate.engine.check() == []
+        count, seconds = len(resonate.engine.promises.search()), time.perf_counter() - began
+        print(f"{name}: 24 h, 144 firings, {count} promises in {seconds:.2f} s")
+        late = [p for p in runs if self.DOWN < p.created_at <= self.UP]
+        on_time = [p for p in runs if p not in late]
+        return lasted(on_time), Counter((p.state, p.settled_at - self.UP) for p in late)
+
+    @scenario
+    async def test_of_a_call_and_a_sleep(self):
+        async with simulate(engine()) as resonate:
+            resonate.register(leaf)
+            resonate.register(report)
+            found = await self.day(resonate, "report")
+            assert found == ({("resolved", 90 * SECOND): 108}, {("resolved", 90 * SECOND): 36})
+            assert len(resonate.engine.promises.search()) == 3 * 144
+
+    @scenario
+    async def test_of_failures_that_are_retried(self):
+        tried = Counter()
+
+        async def flaky(ctx, n):
+            tried[ctx.info.id] += 1
+            if tried[ctx.info.id] < 3:
+                raise ValueError("not yet")
+            return n
+
+        async def moody(ctx, n):
+            await ctx.rpc("flaky", n)  # pauses of 2 and 4 s
+            await ctx.sleep(timedelta(seconds=84))
+            return n
+
+        policy = Exponential(delay=1, factor=2, max_delay=60, max_retries=3)
+        async with simulate(engine(), retry_policy=policy) as resonate:
+            resonate.register(flaky)
+            resonate.register(moody)
+            found = await self.day(resonate, "moody")
+            assert found == ({("resolved", 90 * SECOND): 108}, {("resolved", 90 * SECOND): 36})
+            assert set(tried.values()) == {3}
+
+    @scenario
+    async def test_of_failures_that_stay(self):
+        async def hopeless(ctx, n):
+            raise ValueError("never")
+
+        async def asks(ctx, n):
+            await ctx.sleep(timedelta(seconds=90))
+            return await ctx.rpc("hopeless", n)
+
+        async with simulate(engine(), retry_policy=Never()) as resonate:
+            resonate.register(hopeless)
+            resonate.register(asks)
+            found = await self.day(resonate, "asks")
+            assert found == ({("rejected", 90 * SECOND): 108}, {("rejected", 90 * SECOND): 36})
+
+    @scenario
+    async def test_of_steps_in_the_same_process(self):
+        async def step(ctx, n):
+            await ctx.sleep(timedelta(seconds=45))
+            return n + 1
+
+        async def steps(ctx, n):
+            return await ctx.run(step, await ctx.run(step, n))
+
+        async with simulate(engine(), retry_policy=Never()) as resonate:
+            resonate.register(step)
+            resonate.register(steps)
+            found = await self.day(resonate, "steps")
+            assert found == ({("resolved", 90 * SECOND): 108}, {("resolved", 90 * SECOND): 36})
+
+    @scenario
+    async def test_of_work_that_is_detached(self):
+        async def audit(ctx, n):
+            await ctx.sleep(timedelta(seconds=90))
+
+        async def parent(ctx, n):
+            await ctx.detached("audit", n)
+
+        async with simulate(engine(), retry_policy=Never()) as resonate:
+            resonate.register(audit)
+            resonate.register(parent)
+            found = await self.day(resonate, "parent")
+            assert found == ({("resolved", 0): 108}, {("resolved", 0): 36})
+            audits = [p for p in resonate.engine.promises.search() if ":d" in p.id]
+            audits = [p for p in audits if not is_timer(p.tags)]
+            assert lasted(audits) == {("resolved", 90 * SECOND): 144}
+
+    @scenario
+    async def test_of_promises_settled_by_hand(self):
+        async def approval(ctx, n):
+            return await ctx.promise()
+
+        async def answer(resonate):
+            while resonate.engine.now_ms < T + DAY:
+                await resonate.advance("90s")
+                tags = {"resonate:external": "true"}
+                for one in resonate.engine.promises.search(state="pending", tags=tags):
+                    await resonate.promises.resolve(one.id, Value(data="yes"))
+            await resonate.settle()
+
+        async with simulate(engine(), retry_policy=Never()) as resonate:
+            resonate.register(approval)
+            # Nobody answers before the restart, and then somebody looks every 90 seconds.
+            on_time, late = await self.day(resonate, "approval", answer)
+            assert late == {("resolved", 90 * SECOND): 36}
+            assert {state for state, _ in on_time} == {"resolved"}
+            after = [p for p in fired(resonate, "approval") if p.created_at > self.UP]
+            assert len(after) == 54
+            assert max(p.settled_at - p.created_at for p in after) <= 90 * SECOND
 
 
 class TestTime:
@@ -406,6 +501,41 @@ class TestSpinning:
             resonate.rpc("p", "chain")
             await resonate.advance("1s")
             assert resonate.engine.promises.get("p").settled_at == T
+
+
+class TestMemory:
+    @scenario
+    async def test_the_driver_keeps_nothing_of_what_is_over(self):
+        async def later(ctx, n):
+            if later.count < n:
+                later.count += 1
+                raise ValueError("not yet")
+            await ctx.rpc("leaf", n)
+            await ctx.sleep(timedelta(seconds=1))
+
+        later.count = 0
+        policy = Constant(delay=60, max_retries=1)
+        async with simulate(engine(), ttl="1min", retry_policy=policy) as resonate:
+            resonate.register(leaf)
+            resonate.register(later)
+            but = [resonate.engine, resonate, asyncio.get_running_loop()]
+
+            async def some(begin):
+                for n in range(begin, begin + 25):
+                    worker = resonate.worker("jobs", f"w{n}", ttl="1min")
+                    worker.register(leaf)
+                    resonate.options(target="jobs").rpc(f"dies{n}", "leaf", n)
+                    resonate.rpc(f"p{n}", "later", n + 1)
+                    await resonate.settle()
+                    await worker.stop()
+                    await resonate.advance("5min")
+                await resonate.advance("1h")
+                return held(resonate.driver, resonate.connection, but=but)
+
+            first, second = await some(0), await some(25)
+            assert len(resonate.engine.promises.search(state="resolved")) == 2 * 50 + 2 * 50
+            grown = {name: (first[name], n) for name, n in second.items() if n >= first[name] + 20}
+            assert grown == {}
 
 
 class TestTheObject:

@@ -1,13 +1,17 @@
 """The official Python SDK, unmodified, over HTTP; and the command that serves."""
 
 import asyncio
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import urllib.request
 from collections import Counter
 from datetime import timedelta
 
+import pytest
 from asynchronous import scenario
 from resonate.connections.http import HttpConnection
 from resonate.resonate import Resonate
@@ -97,12 +101,68 @@ class TestPythonOverHttp:
 
 
 class TestServe:
+    #: What a shell starts in the background inherits that Ctrl-C is ignored.
+    HEARS = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("resonate_lab", run_name="__main__", alter_sys=True)
+"""
+
     def run(self, *arguments, **environment):
-        command = [sys.executable, "-P", "-m", "resonate_lab", "serve", "--port", "0", *arguments]
+        command = [sys.executable, "-P", "-c", self.HEARS, "serve", "--port", "0", *arguments]
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
         )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        ("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)]
+    )
+    def test_a_signal_ends_it_and_its_streams_properly(self, how, code):
+        process = self.run("--now", "2024-01-01")
+        host, port = process.stdout.readline().split()[0].removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port))) as stream:
+            stream.sendall(b"GET /poll/default/w HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            got = b""
+            while b": listening" not in got:
+                got += stream.recv(4096)
+            process.send_signal(how)
+            while part := stream.recv(4096):
+                got += part
+        _, err = process.communicate()
+        assert got.endswith(b"0\r\n\r\n")
+        assert process.returncode == code
+        assert "Traceback" not in err
+        assert "ERROR" not in err
+
+    def test_the_address_may_be_of_the_newer_kind(self):
+        process = self.run("--host", "::1", "--now", "2024-01-01")
+        url = process.stdout.readline().split()[0]
+        assert url.startswith("http://[::1]:")
+        with urllib.request.urlopen(url + "/control") as answer:
+            assert json.load(answer)["now"] == T
+        process.terminate()
+        _, err = process.communicate()
+        assert err == ""
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "203.0.113.7"])
+    def test_where_it_cannot_listen_it_says_so_in_a_sentence(self, host):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = str(taken.getsockname()[1])
+            process = self.run("--port", port, "--host", host)
+            _, err = process.communicate()
+        assert process.returncode == 1
+        last = err.strip().splitlines()[-1]
+        assert last.startswith("Error: ")
+        assert "Traceback" not in err
+        assert (port in last) if host == "127.0.0.1" else (host in last)
+
+    def test_a_token_that_cannot_be_sent_is_refused_and_not_shown(self):
+        process = self.run("--token", "schlüssel")
+        _, err = process.communicate()
+        assert process.returncode == 1
+        assert "visible ASCII" in err
+        assert "schl" not in err
 
     def test_it_says_where_it_listens_serves_and_ends_on_a_signal_without_its_token(self):
         process = self.run("--now", "2024-01-01", RESONATE_TOKEN=TOKEN)

@@ -47,9 +47,9 @@ def serve(
     tells the address is a JSON object.
     """
     # The server is an extra, and no other command needs it.
-    from resonate_lab.clients import server
+    from resonate_lab.clients import admission, server
 
-    if not (token or server.is_loopback(host)):
+    if token is None and not admission.is_loopback(host):
         click.echo(f"{plain(host)} is open to others and there is no --token", err=True)
     clock = None if now is not None else server.wall_clock
     engine = rl.Engine(profile, now=server.wall_clock() if now is None else now)

@@ -3,7 +3,8 @@
 ``poll://uni@g/p`` means process p of group g and nobody else. ``poll://any@g`` means any
 member of g, and ``poll://any@g/p`` means p if it is connected, else any member. A message
 leaves the engine when a member that it may go to has room for it; until then it waits
-there, so who connects late, reads slowly or comes back loses nothing. Other schemes are not
+there, so who connects late, reads slowly or comes back loses nothing. Who runs for long can have
+what is for processes that do not come back forgotten (`Post.forget_absent`). Other schemes are not
 served: their messages stay in the engine's outbox.
 """
 
@@ -87,6 +88,7 @@ class Post:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self._groups: dict[str, _Group] = {}
+        self._absent: set[str] = set()
         engine.state.outbox.close()
 
     def join(
@@ -96,6 +98,7 @@ class Post:
         self.call()
         if group in self._groups and pid in self._groups[group].members:
             self.leave(self._groups[group].members[pid])
+        self._absent.discard(f"poll://uni@{group}/{pid}")
         here = self._groups.setdefault(group, _Group())
         member = here.members[pid] = Member(group, pid, wake, most_tasks)
         member.wake()
@@ -111,9 +114,32 @@ class Post:
             member.wake()
             # It may have been woken and not have come to it.
             self._wake_one(here)
-            if not (here.members or here.shared or here.own or here.preferred):
-                # Names of groups are free, so nobody shall fill the memory with them.
-                del self._groups[member.group]
+            self._forget_if_empty(member.group)
+
+    def forget_absent(self) -> None:
+        """Drop what waits for single processes that have been away since this was last called.
+
+        Many processes never come back, for each has a name of its own. One that does asks for
+        the promises it waits for, and a task's message comes again when its retry is due.
+        """
+        absent = {
+            address: group
+            for group, here in self._groups.items()
+            for pid, address in here.own.items()
+            if pid not in here.members
+        }
+        for address in self._absent & absent.keys():
+            self.engine.take_messages(address)
+            group = absent.pop(address)
+            self._groups[group].drop(address)
+            self._forget_if_empty(group)
+        self._absent = set(absent)
+
+    def _forget_if_empty(self, group: str) -> None:
+        here = self._groups[group]
+        if not (here.members or here.shared or here.own or here.preferred):
+            # Names of groups are free, so nobody shall fill the memory with them.
+            del self._groups[group]
 
     def call(self) -> None:
         """Look what is new in the outbox, and wake whom it is for."""

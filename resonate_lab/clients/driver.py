@@ -22,7 +22,7 @@ from resonate_lab.engine import Engine, Outage
 from resonate_lab.engine.tree import function_name
 from resonate_lab.errors import WorkerError
 from resonate_lab.instants import duration_ms, format_instant, instant_ms
-from resonate_lab.protocol.records import PENDING, is_timer
+from resonate_lab.protocol.records import ACQUIRED, PENDING, is_timer
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Duration, Instant
@@ -125,12 +125,29 @@ class Driver:
         if alarm.ring is not None:
             alarm.ring = None
             self._asleep[alarm.task_id] -= 1
+            if not self._asleep[alarm.task_id]:
+                del self._asleep[alarm.task_id]
 
     def leave(self, member: Member) -> None:
         """Wait for a worker no more: it is gone, and what it holds is for its lease to free."""
         self.post.leave(member)
         self._told = {id: other for id, other in self._told.items() if other is not member}
+        # It may come back to what it holds; what nobody holds any more is not kept for it.
+        self._held = {
+            id: pid
+            for id, pid in self._held.items()
+            if self._is_acquired(id) or self.post.is_listening(pid)
+        }
         self._moved.set()
+
+    def forget(self) -> None:
+        """Forget who is at work: where time passes by itself nobody is waited for."""
+        self._told.clear()
+        self._held.clear()
+
+    def _is_acquired(self, id: str) -> bool:
+        row = self.engine.state.promises.get(id)
+        return row is not None and row.task is not None and row.task.state == ACQUIRED
 
     def _note(self, envelope: object, response: Mapping[str, Any]) -> None:
         kind, status, data = response["kind"], response["head"]["status"], response["data"]

@@ -5,22 +5,23 @@ messages, ``/health`` and ``/ready`` answer probes. Where the engine's clock is 
 ``GET /control`` reads it and ``POST /control/advance`` moves it, and it waits for the
 workers at every instant.
 
-Whoever can connect can send anything: sizes, rates, numbers and waits are bounded, no
-request reads or writes a file, and payloads are carried, never decoded.
+Whoever can connect can send anything: `admission` says who is let in, sizes, rates, numbers
+and waits are bounded, no request reads or writes a file, and payloads are carried, never
+decoded.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
+from resonate_lab.clients.admission import Admission
 from resonate_lab.clients.driver import PATIENCE, Driver
 from resonate_lab.errors import ResonateLabError, WorkerError
 from resonate_lab.instants import duration_ms
@@ -50,8 +51,11 @@ _MEMBER: Final = re.compile(r"/poll/([^/]{1,1000})/([^/]{1,1000})")
 _BATCH: Final = 32
 #: Seconds between two looks at a clock that runs by itself; the real server delivers as often.
 _TICK: Final = 0.1
+#: How long a process that listens no more is waited for where time passes by itself, ms.
+_ABSENCE: Final = 3_600_000
 #: The longest way that one request moves the clock, ms.
 _LONGEST: Final = 366 * 86_400_000
+_ENDS: Final = "The server ends; time stands still"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ class Limits:
     ----------
     body : int
         bytes of a request
+    bodies : int
+        bytes of all requests that are being sent
     body_seconds : float
         seconds for sending it
     idle_seconds : int
@@ -71,12 +77,14 @@ class Limits:
     listeners : int
         open streams
     write_seconds : float
-        seconds after which one that does not read is cut off
+        seconds between two looks at who reads: whoever has much to read and has read nothing
+        from one look to the next is cut off
     comment_seconds : float
         seconds without a message after which a comment shows whether one is still there
     """
 
     body: int = 4_000_000
+    bodies: int = 256_000_000
     body_seconds: float = 10.0
     idle_seconds: int = 5
     rate: float = 20_000.0
@@ -101,7 +109,8 @@ def app(
     ----------
     engine : Engine
     token : str, optional
-        what clients have to show: in ``head.auth`` of a request, as a bearer elsewhere
+        what clients have to show: in ``head.auth`` of a request, as a bearer elsewhere; visible
+        ASCII without blanks
     clock : callable, optional
         the time, ms since the Unix epoch, UTC, which the engine then follows by itself; by
         default its time passes by ``POST /control/advance``
@@ -118,6 +127,16 @@ def app(
     -------
     Starlette
         its ``state.service`` has ``close()``, which ends all streams
+
+    Raises
+    ------
+    ValueError
+        the token is empty, or no header can carry it
+
+    Notes
+    -----
+    Pages in a browser are refused: a request with ``Origin`` or a foreign ``Sec-Fetch-Site``,
+    and, without a token, one over loopback whose ``Host`` is neither localhost nor an address.
 
     Examples
     --------
@@ -158,12 +177,13 @@ class Service:
         self.driver = driver
         self.limits = limits
         self.is_closing = False
-        self._token = token
+        self._admission = Admission(token, limits.rate)
         self._clock = clock
         self._always_200 = always_200
         self._debug = debug
         self._streams: dict[Stream, None] = {}
-        self._allowance, self._counted_at = limits.rate, 0.0
+        self._moves: set[asyncio.Task[object]] = set()
+        self._being_sent = 0
 
     @asynccontextmanager
     async def lifespan(self, _: object) -> AsyncIterator[None]:
@@ -179,8 +199,13 @@ class Service:
                     await following
 
     def close(self) -> None:
-        """End the streams and take no new ones; a worker that comes back finds the next server."""
+        """End the streams and take no new ones; a worker that comes back finds the next server.
+
+        Who waits for time to pass is told that it does not.
+        """
         self.is_closing = True
+        for moving in self._moves:
+            moving.cancel()
         for stream in list(self._streams):
             stream.awake.set()
 
@@ -188,12 +213,14 @@ class Service:
 
     async def envelope(self, request: Request) -> Response:
         """Answer ``POST /``."""
+        if (why := self._admission.objection(request)) is not None:
+            return self._refuse(*why)
         read = await self._read(request)
         if isinstance(read, Response):
             return read
         kind, head = read.get("kind"), read.get("head")
         head = head if isinstance(head, dict) else {}
-        if not self._is_let_in(head.get("auth")):
+        if not self._admission.knows(head.get("auth")):
             return self._refuse(401, "Unauthorized: head.auth is not the server's token", read)
         if not self._debug:
             if isinstance(kind, str) and kind.startswith("debug."):
@@ -206,22 +233,28 @@ class Service:
 
     async def _read(self, request: Request) -> dict[str, Any] | Response:
         """Return the JSON object that a request brings, or the response that refuses it."""
-        if (why := self._objection(request)) is not None:
-            return self._refuse(*why)
         body = bytearray()
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 async for chunk in request.stream():
                     body += chunk
+                    self._being_sent += len(chunk)
                     if len(body) > self.limits.body:
                         text = f"Request too large: at most {self.limits.body} bytes"
                         return self._refuse(413, text, close=True)
+                    if self._being_sent > self.limits.bodies:
+                        return self._refuse(503, "Too much is being sent at once", close=True)
         except TimeoutError:
             return self._refuse(408, "Request too slow", close=True)
         except ClientDisconnect:
             return self._refuse(400, "Request cut short", close=True)
+        finally:
+            self._being_sent -= len(body)
         try:
             read = json.loads(body.decode("utf-8"), parse_constant=_no_number)
+            if b"\\u" in body:
+                # Half a surrogate pair is no text: it could not be saved, shown or exported.
+                json.dumps(read, ensure_ascii=False).encode("utf-8")
         except (ValueError, RecursionError) as err:
             reason = err if isinstance(err, json.JSONDecodeError) else "no JSON in UTF-8"
             return self._refuse(400, f"Invalid request envelope: {reason}")
@@ -229,32 +262,13 @@ class Service:
             return self._refuse(400, "Invalid request envelope: not an object")
         return read
 
-    def _objection(self, request: Request) -> tuple[int, str] | None:
-        """Return why a request is not even read, or None."""
-        if "origin" in request.headers:
-            # Only browsers send it, for a page that may be anybody's.
-            return 403, "Requests of web pages are not served"
-        now = asyncio.get_running_loop().time()
-        most = self.limits.rate
-        gained = (now - self._counted_at) * most
-        self._allowance, self._counted_at = min(self._allowance + gained, most), now
-        if self._allowance < 1:
-            return 429, f"Too many requests: at most {most:g} a second"
-        self._allowance -= 1
+    def _keep_out(self, request: Request) -> Response | None:
+        """Return what refuses a request that is no envelope, or None."""
+        if (why := self._admission.objection(request)) is not None:
+            return self._refuse(*why)
+        if not self._admission.knows_bearer(request):
+            return self._refuse(401, "Unauthorized: the bearer is not the server's token")
         return None
-
-    def _is_let_in(self, shown: object) -> bool:
-        if self._token is None:
-            return True
-        given = shown if isinstance(shown, str) else ""
-        # In constant time: how much of a wrong token is right shall not show.
-        return hmac.compare_digest(
-            given.encode("utf-8", "surrogatepass"), self._token.encode("utf-8", "surrogatepass")
-        )
-
-    def _bears_token(self, request: Request) -> bool:
-        scheme, _, shown = request.headers.get("authorization", "").partition(" ")
-        return self._is_let_in(shown if scheme.lower() == "bearer" else None)
 
     def _answer(self, response: Mapping[str, Any], *, close: bool = False) -> Response:
         status = 200 if self._always_200 else response["head"]["status"]
@@ -289,10 +303,8 @@ class Service:
 
     async def poll(self, request: Request) -> Response | Stream:
         """Answer ``GET /poll/{group}/{id}`` with a stream that does not end."""
-        if (why := self._objection(request)) is not None:
-            return self._refuse(*why)
-        if not self._bears_token(request):
-            return self._refuse(401, "Unauthorized: the bearer is not the server's token")
+        if (why := self._keep_out(request)) is not None:
+            return why
         # As it was sent: a slash within a name comes as %2F.
         path = request.scope.get("raw_path", b"").decode("ascii", "replace")
         found = _MEMBER.fullmatch(path.partition("?")[0])
@@ -319,24 +331,30 @@ class Service:
             engine.run_until(max(self._clock(), engine.now_ms))
 
     async def _follow(self) -> None:
+        driver = self.driver
+        looked_at = driver.engine.now_ms
         while True:
             self._keep_up()
-            self.driver.stir()
+            driver.stir()
+            driver.forget()
+            if driver.engine.now_ms - looked_at >= _ABSENCE:
+                driver.post.forget_absent()
+                looked_at = driver.engine.now_ms
             await asyncio.sleep(_TICK)
 
     async def read_clock(self, request: Request) -> Response:
-        """Answer ``GET /control``: the clock, and when something happens next."""
-        if not self._bears_token(request):
-            return self._refuse(401, "Unauthorized: the bearer is not the server's token")
-        return self._time()
+        """Answer ``GET /control``: the clock, when something happens next, how many listen."""
+        return self._keep_out(request) or self._time()
 
     async def move_clock(self, request: Request) -> Response:
         """Answer ``POST /control/advance``: let time pass, and wait for the workers."""
-        if not self._bears_token(request):
-            return self._refuse(401, "Unauthorized: the bearer is not the server's token")
+        if (why := self._keep_out(request)) is not None:
+            return why
         read = await self._read(request)
         if isinstance(read, Response):
             return read
+        if self.is_closing:
+            return self._refuse(503, _ENDS, close=True)
         names = set(read)
         length = next(iter(read.values()), None)
         if names not in ({"duration"}, {"outage"}) or not isinstance(length, str):
@@ -345,16 +363,29 @@ class Service:
             if duration_ms(length) > _LONGEST:
                 return self._refuse(400, "Time passes by 366 days at a time, at the most")
             pass_time = self.driver.advance if names == {"duration"} else self.driver.outage
-            await pass_time(length)
+            await self._ended_by_close(pass_time(length))
         except WorkerError as err:
             return self._refuse(409, str(err))
+        except asyncio.CancelledError:
+            if not self.is_closing:
+                raise
+            return self._refuse(503, _ENDS, close=True)
         except ResonateLabError as err:
             return self._refuse(400, str(err))
         return self._time()
 
+    async def _ended_by_close(self, way: Coroutine[Any, Any, object]) -> None:
+        moving = asyncio.create_task(way)
+        self._moves.add(moving)
+        try:
+            await moving
+        finally:
+            self._moves.discard(moving)
+
     def _time(self) -> Response:
-        engine = self.driver.engine
-        return self._json(200, {"now": engine.now_ms, "next": engine.next_run_ms()})
+        engine, listening = self.driver.engine, len(self.driver.post)
+        known = {"now": engine.now_ms, "next": engine.next_run_ms(), "listening": listening}
+        return self._json(200, known)
 
     # --- probes --------------------------------------------------------------------------
 
@@ -410,12 +441,8 @@ class Stream:
                     chunk = ": here\n\n"
                 if chunk:
                     part = {"type": "http.response.body", "body": chunk.encode(), "more_body": True}
-                    async with asyncio.timeout(self._service.limits.write_seconds):
-                        await send(part)
+                    await send(part)
             await send({"type": "http.response.body", "body": b""})
-        except TimeoutError:
-            # It does not read; closing the connection is all that can be done for it.
-            pass
         finally:
             driver.leave(member)
             self._service.drop(self)

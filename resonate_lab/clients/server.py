@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Final
 
 from resonate_lab.clients.http import Service, app
@@ -22,15 +21,16 @@ except ImportError as err:
 if TYPE_CHECKING:
     from resonate_lab.engine import Engine
 
-__all__ = ["is_loopback", "serve", "serving", "wall_clock"]
+__all__ = ["serve", "serving", "wall_clock"]
 
 LOOPBACK: Final = "127.0.0.1"
 #: Connections beyond the streams' own.
 _OTHERS: Final = 2_000
 #: Files that are no connections.
 _OWN_FILES: Final = 100
-#: Seconds that a shutdown waits for requests under way.
+#: Seconds that a shutdown waits for requests under way, and then for what cutting them off ends.
 _GRACE: Final = 5
+_AFTERWARDS: Final = 1
 
 
 def wall_clock() -> int:
@@ -38,28 +38,17 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can connect to an address.
-
-    Examples
-    --------
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 class _Connection(H11Protocol):
-    """uvicorn's, which ends as well if the head of a request never does.
+    """uvicorn's, which ends as well if the head of a request never does, or nobody reads.
 
     uvicorn knows a time only between two requests: one that says nothing from the first, or
-    begins to say something, it lets stay. Its other parser takes heads of any length, too.
+    begins to say something, it lets stay. So it does with one that does not read, even after
+    it has closed it, for a close waits until all is read. Its other parser takes heads of any
+    length, too.
     """
 
     _ending: asyncio.TimerHandle | None = None
+    _unread: int | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -74,6 +63,18 @@ class _Connection(H11Protocol):
         if self._ending is not None:
             self._ending.cancel()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = None
+
+    def cut_if_deaf(self) -> None:
+        """End it if nothing has been read since the last look while nothing could be added."""
+        is_full = self.flow.write_paused or self.transport.is_closing()
+        unread = self.transport.get_write_buffer_size() if is_full else None
+        if unread and unread == self._unread:
+            self.transport.abort()
+        self._unread = unread
+
     def _watch(self) -> None:
         if self.cycle is not None and not self.cycle.response_complete:
             if self._ending is not None:
@@ -84,21 +85,43 @@ class _Connection(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, which says when it listens, and ends the streams before it waits for them."""
+    """uvicorn, which says when it listens, looks who reads, and does not wait for who never will.
+
+    At its end the streams are ended first, and what then is left is cut off.
+    """
 
     def __init__(self, config: uvicorn.Config, service: Service, takes_signals: bool) -> None:
         super().__init__(config)
         self.is_up = asyncio.Event()
         self._service = service
         self._takes_signals = takes_signals
+        self._looking: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._looking = asyncio.create_task(self._look_who_reads())
         self.is_up.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.close()
-        await super().shutdown(sockets)
+        cutting = asyncio.get_running_loop().call_later(_GRACE, self._cut_all)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            cutting.cancel()
+            if self._looking is not None:
+                self._looking.cancel()
+
+    async def _look_who_reads(self) -> None:
+        while True:
+            await asyncio.sleep(self._service.limits.write_seconds)
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, _Connection):
+                    connection.cut_if_deaf()
+
+    def _cut_all(self) -> None:
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -127,17 +150,18 @@ def _allow_files(number: int) -> None:
 def _server(
     engine: Engine, host: str, port: int, takes_signals: bool, options: dict[str, Any]
 ) -> tuple[_Server, socket.socket, str]:
+    starlette = app(engine, **options)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family, backlog=2048)
     # Accepted sockets inherit it. asyncio sees to it only where the protocol is named, and without
     # it every response waits 40 ms for the acknowledgement of its own head.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    starlette = app(engine, **options)
     service: Service = starlette.state.service
     config = uvicorn.Config(
         starlette,
         http=_Connection,
-        log_level="warning",
+        # Warnings tell of what clients do wrong: as many lines as they like.
+        log_level="error",
         # Whoever put a token into a URL shall not find it in a log.
         access_log=False,
         server_header=False,
@@ -145,7 +169,7 @@ def _server(
         lifespan="on",
         timeout_keep_alive=service.limits.idle_seconds,
         limit_concurrency=service.limits.listeners + _OTHERS,
-        timeout_graceful_shutdown=_GRACE,
+        timeout_graceful_shutdown=_GRACE + _AFTERWARDS,
     )
     name = f"[{host}]" if ":" in host else host
     url = f"http://{name}:{listening.getsockname()[1]}"
