@@ -407,6 +407,15 @@ class TestRejects:
         with pytest.raises(TypeError, match="Policy objects"):
             compare(TEN, DOWN, policies=[policy])
 
+    def test_policies_that_are_none_are_refused_as_one_of_them_is(self):
+        with pytest.raises(TypeError, match=r"policies holds 5 .*Policy objects"):
+            compare(TEN, DOWN, policies=5)
+
+    def test_counts_may_be_integers_of_numpy(self):
+        policy = ours(cap=np.int64(5), cap_rule="stop", overlap="skip", at_once=np.uint8(2))
+        assert policy == ours(cap=5, cap_rule="stop", overlap="skip", at_once=2)
+        assert type(policy.cap) is int
+
     @pytest.mark.parametrize("run_time", ["-1s", "500000d"])
     def test_a_run_time_is_positive_and_ends(self, run_time):
         with pytest.raises(DurationError, match="15 min"):
