@@ -145,6 +145,14 @@ class TestParameters:
         down = ("2024-03-01 00:09:30", "2024-03-01 00:10:30")
         assert starts("Quartz cron trigger, DO_NOTHING", TEN, down) == 1
 
+    @pytest.mark.parametrize("name", [n for n, p in SYSTEMS.items() if p.mode == "none"])
+    def test_who_starts_nothing_does_not_start_the_tick_of_the_restart_either(self, name):
+        assert starts(name, down=("2024-03-01 00:05", "2024-03-01 00:10")) == 0
+
+    def test_a_tick_at_the_restart_is_within_any_threshold(self):
+        down = ("2024-03-01 00:05", "2024-03-01 00:10")
+        assert starts(ours(threshold=1, mode="none"), down=down) == 1
+
     def test_the_first_missed_tick_decides_about_the_threshold(self):
         down = ("2024-03-01 00:00:30", "2024-03-01 00:02:30")
         assert starts("Quartz cron trigger", "* * * * *", down) == 1
@@ -224,7 +232,7 @@ def walked(policy, fleet, down, run_ms):
     for cron in fleet["cron"]:
         ticks = CronExpression(cron).between_ms(start, up).tolist()
         ticks = [tick for tick in ticks if tick > start]
-        if ticks and up - ticks[0] <= policy.threshold:
+        if ticks and policy.threshold and up - ticks[0] <= policy.threshold:
             chosen = ticks
         else:
             chosen = [t for t in ticks if policy.window is None or up - t <= policy.window]

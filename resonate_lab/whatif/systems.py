@@ -43,7 +43,7 @@ class Policy:
         what the rows of a comparison are called
     threshold : duration
         if the first missed tick is no later than this, nothing counts as missed: all ticks
-        run as normal, and only `overlap` and `spread` apply
+        run as normal, and only `overlap` and `spread` apply; 0: there is no such rule
     window : duration, optional
         the latest that a missed tick may be to run at all; None: any
     cap : int, optional
