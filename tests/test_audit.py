@@ -10,7 +10,7 @@ import pytest
 from croniter import CroniterBadDateError, croniter
 
 from resonate_lab.cron import CronError, CronExpression
-from resonate_lab.errors import FleetError
+from resonate_lab.errors import FleetError, WindowError
 from resonate_lab.whatif import audit, read_fleet
 from resonate_lab.whatif.audit import VERDICTS, audit_counts, misread
 
@@ -167,6 +167,12 @@ class TestRows:
 
         audit(read_fleet(io.StringIO("cron\n@daily\n@daily\n")), progress=watched)
         assert seen == [0, 1]
+
+    @pytest.mark.parametrize("after", ["1969-12-31", "2101-01-01"])
+    @pytest.mark.parametrize("crons", [["@daily"], []])
+    def test_the_comparison_starts_within_the_calendar(self, after, crons):
+        with pytest.raises(WindowError, match=r"after is .*1970 to 2100"):
+            audit(pd.DataFrame({"cron": crons}), after=after)
 
     def test_an_empty_fleet_has_the_same_columns(self, public):
         empty = audit(pd.DataFrame({"id": [], "cron": []}), after=AFTER)

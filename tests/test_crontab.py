@@ -180,6 +180,22 @@ class TestCrontab:
         assert not crontab_reading("0 0 1-31/2 * 1").disputed
         assert not crontab_reading("0 0 */2 * *").disputed
 
+    @pytest.mark.parametrize(
+        ("text", "dates", "written"),
+        [
+            ("0 0 3,* * 3", "1 2 3 4", "0 0 3,* * *"),
+            ("0 0 1,*/3 * SUN-SAT", "1 2 3 4", "0 0 * * *"),
+            ("0 0 31,*/20 * 6", "1 6 13 20", ""),
+            ("0 0 5 * 6,*/6", "5 6 7 13", ""),
+        ],
+    )
+    def test_only_a_star_that_a_day_field_begins_with_joins_by_and(self, text, dates, written):
+        # January 2024 began on a Monday; a daemon looks at the first character alone.
+        found = crontab_fires_ms(text, NOW - 1, 4)
+        assert [tick // DAY - NOW // DAY + 1 for tick in found] == [int(d) for d in dates.split()]
+        assert crontab_reading(text).parts_from(NEVER, NOW - 1) == found[0]
+        assert not written or translate(text, CronExpression).texts == (written,)
+
     def test_an_equal_range_is_its_one_value(self):
         assert crontab_reading("5-5 3-3/2 * * mon-MON").times == ((3,), (5,), (0,))
         assert crontab_reading("0 0 * * mon-MON").days_of_week == (2,)

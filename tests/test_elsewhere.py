@@ -31,10 +31,29 @@ def read(text, system):
         ("0 0 1,* * 1", "kubernetes", False),
         ("0 0 */2 * 1", "airflow", True),
         ("0 0 * * 1", "airflow", False),
+        ("0 0 1,*/3 * SUN-SAT", "airflow", False),
     ],
 )
 def test_which_stars_join_the_day_fields(text, system, either):
     assert read(text, system).either is either
+
+
+@pytest.mark.parametrize(
+    ("years", "first", "last", "count"),
+    [
+        ("2026-2199", 2026, 2099, 74),
+        ("2026-2199/2", 2026, 2098, 37),
+        ("2026,2150", 2026, 2026, 1),
+        ("2150-2160,2027,2030-2100", 2027, 2099, 71),
+    ],
+)
+def test_years_of_eventbridge_are_taken_up_to_2099(years, first, last, count):
+    found = read(f"cron(0 9 ? * MON-FRI {years})", "aws").years
+    assert (found[0], found[-1], len(found)) == (first, last, count)
+
+
+def test_numbers_of_kubernetes_may_have_a_plus():
+    assert read("+5 */+6 * * *", "kubernetes").times == ((0, 6, 12, 18), (5,), (0,))
 
 
 @pytest.mark.parametrize(
@@ -63,6 +82,11 @@ def test_intervals(text, system, seconds):
         ("rate(5 weeks)", "aws", "no rate"),
         ("cron(0 9 * * ?)", "aws", "six"),
         ("cron(0 9 * * * *)", "aws", "'[?]'"),
+        ("cron(0 9 ? * MON-FRI *", "aws", "lacks a bracket"),
+        ("0 9 ? * MON-FRI *)", "aws", "lacks a bracket"),
+        ("cron(0 9 ? * MON-FRI 2150-2199)", "aws", "no year before 2100"),
+        ("cron(0 9 ? * MON-FRI 2150/2,2199)", "aws", "no year before 2100"),
+        ("cron(0 9 ? * MON-FRI 2200)", "aws", "outside 1970-2099"),
         ("", "aws", "waits for events"),
         ("0 0 * * 7", "kubernetes", "0 to 6"),
         ("0 22-2 * * *", "kubernetes", "ascend"),

@@ -231,9 +231,48 @@ class TestOtherSources:
         frame.to_parquet(path)
         pd.testing.assert_frame_equal(read_fleet(path), frame)
 
-    def test_a_damaged_parquet_file(self):
+    @pytest.mark.parametrize("as_map", [False, True])
+    def test_tags_come_back_from_parquet_as_they_were(self, tmp_path, as_map):
+        # As structs each row has the keys of all rows, as maps it is a list of pairs.
+        pa = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        tags = [
+            {"resonate:target": "poll://any@a", "team": "ops"},
+            {"resonate:timer": "true"},
+            None,
+        ]
+        kind = pa.map_(pa.string(), pa.string()) if as_map else None
+        table = pa.table(
+            {
+                "id": ["a", "b", "c"],
+                "cron": ["@daily"] * 3,
+                "promise_tags": pa.array([each and list(each.items()) for each in tags], kind)
+                if as_map
+                else pa.array(tags),
+            }
+        )
+        parquet.write_table(table, tmp_path / "fleet.parquet")
+        for source in (tmp_path / "fleet.parquet", tmp_path):
+            assert read_fleet(source)["promise_tags"].tolist() == tags
+
+    def test_a_tag_that_is_null_on_the_wire_is_refused(self):
+        record = {"id": "a", "cron": "@daily", "promiseTags": {"team": None}}
+        assert "record 1" in refusal(io.StringIO(json.dumps([record])))
+
+    @pytest.mark.parametrize("size", [0, 8, 400])
+    def test_a_damaged_parquet_file_in_one_sentence(self, tmp_path, size):
         pytest.importorskip("pyarrow")
-        refusal(io.BytesIO(b"PAR1 and nothing more"))
+        path = tmp_path / "fleet.parquet"
+        csv("id,cron\na,@daily\n").to_parquet(path)
+        path.write_bytes(path.read_bytes()[:size])
+        for source in (path, tmp_path):
+            said = refusal(source)
+            assert said.endswith("is it only half written?")
+            assert ". " not in said.replace("fleet.parquet", "")
+
+    @pytest.mark.parametrize("start", [b"\x1f\x8b\x08", b"PK\x03\x04\xff", b"\x28\xb5\x2f\xfd"])
+    def test_a_compressed_file_says_so(self, start):
+        assert "unpack it" in refusal(io.BytesIO(start + b"\xff"))
 
     def test_text_in_place_of_a_path(self):
         assert "StringIO" in refusal("cron\n@daily\n")
@@ -308,6 +347,39 @@ class TestFrames:
                 said = str(error)
                 rows = 0
         assert rows > 0 or said.count("\n") == 0
+
+    @pytest.mark.parametrize(
+        "missing",
+        [
+            None,
+            pd.NA,
+            pd.NaT,
+            float("nan"),
+            np.datetime64("NaT", "ms"),
+            np.timedelta64("NaT", "ms"),
+        ],
+        ids=repr,
+    )
+    def test_a_missing_cell_is_a_blank_one_in_any_column(self, missing):
+        cells = np.array([missing, None], dtype=object)
+        columns = ("promise_id", "promise_timeout", "promise_tags", "promise_param", "dialect")
+        frame = pd.DataFrame({"id": cells, "cron": ["@daily"] * 2} | dict.fromkeys(columns, cells))
+        fleet = read_fleet(frame)
+        assert fleet["id"].tolist() == ["row-1", "row-2"]
+        assert fleet["promise_timeout"].isna().all()
+        assert fleet["promise_tags"].tolist() == [None, None]
+        assert fleet["dialect"].tolist() == ["", ""]
+
+    def test_timeouts_may_be_a_column_of_durations_with_gaps(self):
+        frame = pd.DataFrame({"cron": ["@daily"] * 2})
+        frame["promise_timeout"] = pd.to_timedelta(["1h", None])
+        assert read_fleet(frame)["promise_timeout"].fillna(-1).tolist() == [3_600_000, -1]
+
+    def test_ids_that_are_numbers_stay_whole_beside_a_blank_one(self):
+        frame = pd.DataFrame({"id": [1, None, 3], "cron": ["@daily"] * 3})
+        assert frame["id"].dtype == float
+        assert read_fleet(frame)["id"].tolist() == ["1", "row-2", "3"]
+        assert "1.5" in refusal(frame.assign(id=[1.5, 2, 3]))
 
 
 class TestCompile:

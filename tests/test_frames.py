@@ -168,16 +168,29 @@ class TestPieces:
         assert spans[0] == pd.Timedelta(milliseconds=7)
 
 
+# Signs, their full-width forms, and what a spreadsheet passes over before them.
+STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
+
+
 class TestCsv:
     def written(self, frame):
         out = io.StringIO()
         frames.write_csv(frame, out)
         return list(csv.reader(io.StringIO(out.getvalue(), newline="")))
 
-    @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
+    @pytest.mark.parametrize("start", STARTS)
     def test_a_text_that_a_spreadsheet_would_compute_is_quoted(self, start):
         rows = self.written(pd.DataFrame({f"{start}head": [f"{start}1+1"]}))
         assert rows == [[f"'{start}head"], [f"'{start}1+1"]]
+
+    @pytest.mark.parametrize("kind", ["string", "large_string", "dictionary"])
+    def test_texts_of_arrow_are_texts_too(self, kind):
+        pa = pytest.importorskip("pyarrow")
+        types = {"dictionary": pa.dictionary(pa.int8(), pa.string())}
+        dtype = pd.ArrowDtype(types.get(kind) or getattr(pa, kind)())
+        frame = pd.DataFrame({"a": pd.Series(["=1", None], dtype=dtype)})
+        frame["n"] = pd.Series([-1, None], dtype=pd.ArrowDtype(pa.int64()))
+        assert self.written(frame) == [["a", "n"], ["'=1", "-1"], ["", ""]]
 
     def test_numbers_and_instants_stay_as_they_are(self):
         frame = pd.DataFrame({"n": [-1], "at": pd.DatetimeIndex(["2024-01-01"], tz="UTC")})
@@ -192,5 +205,5 @@ class TestCsv:
     def test_no_cell_begins_a_formula_and_each_can_be_read_back(self, texts):
         rows = self.written(pd.DataFrame({"n": range(len(texts)), "a": texts}))
         for (_, cell), text in zip(rows[1:], texts, strict=True):
-            assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+            assert not cell.startswith(STARTS)
             assert cell.removeprefix("'") == text.removeprefix("'")

@@ -320,7 +320,8 @@ class TestCollisions:
         assert "&lt;b&gt;" in found._repr_html_()
 
     @pytest.mark.parametrize(
-        "cell", ["-5min", float("inf"), float("-inf"), -1, "nonsense", True, 10**15, "9" * 15]
+        "cell",
+        ["-5min", float("inf"), float("-inf"), -1, -0.5, "nonsense", True, 10**15, "9" * 15],
     )
     def test_a_senseless_run_time_is_refused_and_the_others_computed(self, cell):
         given = fleet("* * * * *", "* * * * *", "@daily", run_time=[cell, "1s", 250])
@@ -328,6 +329,10 @@ class TestCollisions:
         assert found.refused["line"].tolist() == [1]
         assert "run_time" in found.refused["reason"].iloc[0]
         assert found.pairs["collisions"].tolist() == [1]
+
+    def test_run_times_may_be_numbers_of_numpy(self):
+        given = fleet(*["@daily"] * 3, run_time=[np.float32(5), np.int16(5), np.float64(4.5)])
+        assert collisions(given, NOW, NOW).fleet["run_time"].tolist() == [pd.Timedelta("5ms")] * 3
 
     def test_blank_run_times_take_the_default_or_are_refused(self):
         given = fleet("@daily", "@daily", run_time=[None, 60_000.0])

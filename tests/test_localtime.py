@@ -413,6 +413,12 @@ class TestRejects:
         with pytest.raises(ZoneError, match="1971-2099"):
             rl.local_view(BUSINESS, "UTC", year)
 
+    def test_a_year_may_be_an_integer_of_numpy(self):
+        years = (2026, np.int64(2026))
+        assert (
+            len({tuple(rl.to_utc(BUSINESS, "Europe/Berlin", year)["cron"]) for year in years}) == 1
+        )
+
     @pytest.mark.parametrize("year", [True, 2026.0, "2026", None])
     def test_a_year_is_an_int(self, year):
         with pytest.raises(TypeError, match="as 2026"):

@@ -248,6 +248,12 @@ class TestRefused:
         with pytest.raises(TypeError, match="pair"):
             what_if(fleet("@daily"), down)
 
+    @pytest.mark.parametrize("wrap", [pd.Series, np.array, pd.DatetimeIndex])
+    def test_what_is_no_pair_is_shown_on_one_line(self, wrap):
+        with pytest.raises(TypeError, match="pair") as caught:
+            what_if(fleet("@daily"), wrap(np.array(["2024-01-01"] * 2, dtype="datetime64[ms]")))
+        assert str(caught.value).isprintable()
+
     @pytest.mark.parametrize("bad", [None, True, 1.5, pd.NaT, "soon", float("nan")])
     def test_down_holds_instants(self, bad):
         with pytest.raises((TypeError, InstantError), match=r"down\[1\]"):

@@ -1,5 +1,6 @@
 """partitions and combined: what is said of a frame in memory is said of it in pieces."""
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from pandas.testing import assert_frame_equal
 from partitioned import (
     AFTER,
@@ -28,6 +30,7 @@ from partitioned import (
 import resonate_lab as rl
 from resonate_lab.errors import FleetError, FrameError, WindowError
 from resonate_lab.whatif import partitions, policies
+from resonate_lab.whatif.answer import Answer
 from resonate_lab.whatif.combined import _Starts
 from resonate_lab.whatif.partitions import MAX_ROWS, Gathered, Piece, partitions_of
 
@@ -189,12 +192,30 @@ class TestAnswers:
 
     def test_ticks_are_walked_part_by_part_and_the_refusal_says_how(self):
         answer = rl.what_if(in_dask(mixed(9), [3, 6]), DOWN)
-        for name in ("ticks", "promises", "tags", "plot", "to_html", "fleet"):
+        for name in ("ticks", "promises", "tags", "drain", "fleet"):
             with pytest.raises(AttributeError, match=rf"larger than memory.*part\.{name}'"):
                 getattr(answer, name)
         with pytest.raises(AttributeError, match="no attribute 'tick'"):
             _ = answer.tick
         assert len(list(answer.parts())) == 3
+
+    def test_it_is_reported_as_the_whole_fleet_is(self):
+        frame = mixed(9)
+        ours, whole = rl.what_if(in_dask(frame, [3, 6]), DOWN), rl.what_if(frame, DOWN)
+        assert isinstance(ours, Answer)
+        assert ours.to_markdown() == whole.to_markdown()
+        assert ours.to_csv() == whole.to_csv()
+        tables = re.compile("<h3>.*", re.DOTALL)
+        assert tables.search(ours.to_html())[0] == tables.search(whole.to_html())[0]
+
+    @pytest.mark.parametrize("down", [DOWN, ("1970-01-01", "2100-01-01")])
+    @pytest.mark.parametrize("crons", [[], ["0 0 1 * *"], ["0 * * * *", "x", "*/7 0 * * *"]])
+    def test_it_draws_how_much_is_due_and_sent(self, crons, down):
+        frame = pd.DataFrame({"id": [f"s{n}" for n in range(len(crons))], "cron": crons}, dtype=str)
+        answer = rl.what_if(in_dask(frame, []), down)
+        ax = Figure().subplots()
+        assert answer.plot(ax=ax) is ax
+        assert all(len(line.get_xdata()) < 10_000 for line in ax.lines)
 
     def test_promises_that_share_an_id_across_partitions_are_created_once(self):
         frame = pd.DataFrame({"id": list("abcd"), "cron": "0 * * * *", "promise_id": "once"})

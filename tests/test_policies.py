@@ -145,6 +145,14 @@ class TestParameters:
         down = ("2024-03-01 00:09:30", "2024-03-01 00:10:30")
         assert starts("Quartz cron trigger, DO_NOTHING", TEN, down) == 1
 
+    @pytest.mark.parametrize("name", [n for n, p in SYSTEMS.items() if p.mode == "none"])
+    def test_who_starts_nothing_does_not_start_the_tick_of_the_restart_either(self, name):
+        assert starts(name, down=("2024-03-01 00:05", "2024-03-01 00:10")) == 0
+
+    def test_a_tick_at_the_restart_is_within_any_threshold(self):
+        down = ("2024-03-01 00:05", "2024-03-01 00:10")
+        assert starts(ours(threshold=1, mode="none"), down=down) == 1
+
     def test_the_first_missed_tick_decides_about_the_threshold(self):
         down = ("2024-03-01 00:00:30", "2024-03-01 00:02:30")
         assert starts("Quartz cron trigger", "* * * * *", down) == 1
@@ -224,7 +232,7 @@ def walked(policy, fleet, down, run_ms):
     for cron in fleet["cron"]:
         ticks = CronExpression(cron).between_ms(start, up).tolist()
         ticks = [tick for tick in ticks if tick > start]
-        if ticks and up - ticks[0] <= policy.threshold:
+        if ticks and policy.threshold and up - ticks[0] <= policy.threshold:
             chosen = ticks
         else:
             chosen = [t for t in ticks if policy.window is None or up - t <= policy.window]
@@ -406,6 +414,15 @@ class TestRejects:
     def test_a_policy_is_one_or_its_name(self, policy):
         with pytest.raises(TypeError, match="Policy objects"):
             compare(TEN, DOWN, policies=[policy])
+
+    def test_policies_that_are_none_are_refused_as_one_of_them_is(self):
+        with pytest.raises(TypeError, match=r"policies holds 5 .*Policy objects"):
+            compare(TEN, DOWN, policies=5)
+
+    def test_counts_may_be_integers_of_numpy(self):
+        policy = ours(cap=np.int64(5), cap_rule="stop", overlap="skip", at_once=np.uint8(2))
+        assert policy == ours(cap=5, cap_rule="stop", overlap="skip", at_once=2)
+        assert type(policy.cap) is int
 
     @pytest.mark.parametrize("run_time", ["-1s", "500000d"])
     def test_a_run_time_is_positive_and_ends(self, run_time):

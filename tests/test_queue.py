@@ -78,6 +78,11 @@ class TestOneWorker:
 
 
 class TestRunTimes:
+    def test_a_seed_may_be_an_integer_of_numpy(self):
+        long = LogNormal(median="1min", sigma=1)
+        one, two = (asked(run_time=long, seed=seed).queue.empty_at for seed in (7, np.int64(7)))
+        assert one == two
+
     def test_a_draw_is_the_same_again_and_another_seed_is_another(self):
         long = LogNormal(median="45s", sigma=0.7)
         one, two, other = (asked(run_time=long, seed=seed).queue for seed in (1, 1, 2))

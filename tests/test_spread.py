@@ -225,6 +225,15 @@ class TestRejects:
         with pytest.raises(DurationError, match="within"):
             spread(herd(), NOW, NOW + DAY, 5, within)
 
+    @pytest.mark.parametrize("keep", [None, 5, [1], [["s0"]]])
+    def test_ids_to_keep_are_texts(self, keep):
+        with pytest.raises(TypeError, match="ids are texts"):
+            spread(herd(), NOW, NOW + DAY, 5, keep=keep)
+
+    def test_a_text_to_keep_is_one_id(self):
+        found = spread(fleet("0 9 * * *", "0 9 * * *"), NOW, NOW + DAY, bound=1, keep="s1")
+        assert found.moves["schedule_id"].tolist() == ["s0"]
+
     def test_an_id_to_keep_that_there_is_not(self):
         with pytest.raises(ValueError, match="keep names 'nobody'"):
             spread(herd(), NOW, NOW + DAY, 5, keep=["nobody"])

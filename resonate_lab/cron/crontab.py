@@ -4,10 +4,11 @@ croniter reads the crontab. Of its two readings this is the one of the daemons (
 Debian, cronie): day of month OR weekday where both are set, but AND where one of the two
 begins with ``*``, so that ``0 0 */2 * 1`` means the Mondays of odd date. Readers that go by
 the letter of POSIX, croniter's own default among them, say OR there; `Reading.disputed`
-tells. Three habits of croniter are kept out: ``5-5``, which it takes for the whole field, is
-handed to it as ``5``; ``H`` and ``R``, which it draws from a hash or at random, and ``W``
-are refused as no crontab syntax. Six and seven fields are its own extension: minute, hour,
-day, month, weekday, second, year.
+tells. Four habits of croniter are kept out: ``5-5``, which it takes for the whole field, is
+handed to it as ``5``; a star behind a comma, which makes it take a full list of days in the
+other field for a star, is handed to it as a range; ``H`` and ``R``, which it draws from a hash
+or at random, and ``W`` are refused as no crontab syntax. Six and seven fields are its own
+extension: minute, hour, day, month, weekday, second, year.
 
 "Same" and "different" are proved on sets of values (see `resonate_lab.cron.reading`), no
 tick is walked for them; croniter walks only the ticks that are shown.
@@ -63,6 +64,8 @@ _ALL_DAYS, _ALL_WEEKDAYS = range(1, 32), range(1, 8)
 _SHORTHANDS = {"@annually": "@yearly", "@midnight": "@daily"}
 _SHORTHANDS |= {name: name for name in ("@yearly", "@monthly", "@weekly", "@daily", "@hourly")}
 _END_MS = 4_102_444_800_000  # 2100-01-01T00:00:00Z, where the years that all have end
+_LATER_STAR = re.compile(r",\*")
+_DAY_FIELDS = {2: ",1-31", 4: ",0-6"}  # and what a star behind a comma means in them
 _MAX_CRONTAB = 1000  # characters; what a daemon takes in a line
 
 
@@ -83,7 +86,7 @@ _DRAWN = re.compile(r"[hr](\(\d+-\d+\))?(/\d+)?", re.ASCII | re.IGNORECASE)
 _ONE_VALUE_RANGE = re.compile(r"(?<![\w#-])(\w+)-\1(/\d+)?(?=,|$)", re.ASCII | re.IGNORECASE)
 
 
-def crontab_reading(text: str) -> Reading:
+def crontab_reading(text: str, *, by_letter: bool = False) -> Reading:
     """Return the meaning of a text in a crontab, as croniter reads it for the daemons.
 
     Parameters
@@ -91,6 +94,9 @@ def crontab_reading(text: str) -> Reading:
     text : str
         five fields, or croniter's six (seconds last) or seven (year after the seconds), or
         a shorthand
+    by_letter : bool
+        read by the letter of POSIX instead, as croniter does on its own: either day field is
+        enough, whichever characters they begin with
 
     Raises
     ------
@@ -103,7 +109,7 @@ def crontab_reading(text: str) -> Reading:
     (2, 3, 4, 5, 6)
     """
     fields = _crontab_fields(text)
-    return _read_crontab(text, " ".join(fields))
+    return _read_crontab(text, fields if by_letter else _for_daemons(fields), by_letter)
 
 
 def crontab_fires_ms(text: str, after_ms: int, limit: int) -> list[int]:
@@ -129,7 +135,7 @@ def crontab_fires_ms(text: str, after_ms: int, limit: int) -> list[int]:
     CrontabError
         the text has no crontab reading
     """
-    fields = " ".join(_crontab_fields(text))
+    fields = _for_daemons(_crontab_fields(text))
     _read_crontab(text, fields)
     walk = _croniter(fields, after_ms / 1000)
     fires: list[int] = []
@@ -207,14 +213,22 @@ def _crontab_fields(text: str) -> list[str]:
     return [_ONE_VALUE_RANGE.sub(r"\1", field) for field in fields]
 
 
-def _croniter(fields: str, after: float) -> croniter:
+def _for_daemons(fields: Sequence[str]) -> list[str]:
+    """Only a star that a day field begins with counts: others are handed on as ranges."""
+    return [
+        _LATER_STAR.sub(_DAY_FIELDS[place], field) if place in _DAY_FIELDS else field
+        for place, field in enumerate(fields)
+    ]
+
+
+def _croniter(fields: Sequence[str], after: float) -> croniter:
     from croniter import croniter
 
     # "The cron bug" is the rule of the daemons that a leading * turns OR into AND.
-    return croniter(fields, after, implement_cron_bug=True)
+    return croniter(" ".join(fields), after, implement_cron_bug=True)
 
 
-def _read_crontab(text: str, fields: str) -> Reading:
+def _read_crontab(text: str, fields: Sequence[str], by_letter: bool = False) -> Reading:
     try:
         found = _croniter(fields, 0.0)
     except ValueError as err:
@@ -249,8 +263,8 @@ def _read_crontab(text: str, fields: str) -> Reading:
         () if rules else _numbers([d if d == "*" else d + 1 for d in weekdays], _ALL_WEEKDAYS),
         _numbers(years, YEARS),
         (*(("L",) if "l" in days and not stars[0] else ()), *rules),
-        either=not any(stars) and not any(begins),
-        disputed=not any(stars) and any(begins),
+        either=not any(stars) and (by_letter or not any(begins)),
+        disputed=not any(stars) and any(begins) and not by_letter,
     )
 
 

@@ -16,7 +16,6 @@ clock.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from resonate_lab.cron.crontab import CrontabError, crontab_reading
@@ -126,6 +125,8 @@ def interval_texts(seconds: int) -> tuple[str, ...]:
 
 # --- EventBridge -------------------------------------------------------------------------------
 
+# A range that ends there, of which group 1 is the year before if it begins earlier, or a value.
+_LATER_YEARS = re.compile(r"(?:(?:(20\d\d|19[7-9]\d)|21\d\d)-)?21\d\d(/\d+)?", re.ASCII)
 _UNITS = {"minute": 60, "hour": 3600, "day": _DAY}
 _RATE = re.compile(r"rate\(\s*(\d{1,9})\s+(minute|hour|day)s?\s*\)", re.ASCII)
 
@@ -148,20 +149,40 @@ def _aws(text: str, make: Make) -> Reading | Interval:
                 "or days, such as 'rate(5 minutes)'"
             )
         return Interval(int(rate[1]) * _UNITS[rate[2]], "the moment the schedule was made")
-    inner = text.removeprefix("cron(").removesuffix(")")
-    if len(inner.split()) != 6:
-        raise ElsewhereError(
-            f"{shown(text)} has {len(inner.split())} fields and not EventBridge's six; write "
-            "minute, hour, day, month, weekday and year, such as 'cron(0 9 ? * MON-FRI *)'"
+    wrapped = re.fullmatch(r"cron\((.*)\)|([^()]*)", text, re.DOTALL)
+    fields = (wrapped[1] or wrapped[2] or "").split() if wrapped else []
+    if len(fields) != 6:
+        fault = (
+            f"has {len(fields)} fields and not EventBridge's six" if wrapped else "lacks a bracket"
         )
-    # It has years to 2199; here every comparison ends with 2099.
-    inner = re.sub(r"-21\d\d$", "-2099", inner, flags=re.ASCII)
+        raise ElsewhereError(
+            f"{shown(text)} {fault}; write minute, hour, day, month, weekday and year, such as "
+            "'cron(0 9 ? * MON-FRI *)'"
+        )
+    fields[5] = _years_compared(text, fields[5])
     try:
-        return dialect_reading(make(f"0 {inner}", "quartz"))
+        return dialect_reading(make(f"0 {' '.join(fields)}", "quartz"))
     except ValueError as error:
         raise ElsewhereError(
             f"as EventBridge reads it, with seconds 0 in front: {error}"
         ) from error
+
+
+def _years_compared(text: str, field: str) -> str:
+    """Return a field of years to 2199, which EventBridge has, up to where comparisons end."""
+    items = []
+    for item in field.split(","):
+        years = _LATER_YEARS.fullmatch(item)
+        if years is None:
+            items.append(item)
+        elif years[1]:
+            items.append(f"{years[1]}-2099{years[2] or ''}")
+    if not items:
+        raise ElsewhereError(
+            f"{shown(text)} fires in no year before 2100, the last that a Resonate schedule knows; "
+            "create promises with a timer for its instants instead"
+        )
+    return ",".join(items)
 
 
 # --- Kubernetes --------------------------------------------------------------------------------
@@ -183,6 +204,7 @@ _NAMED: tuple[tuple[str, range, dict[str, int]], ...] = (
     ("day of week", range(7), {name: number for number, name in enumerate(WEEKDAYS)}),
 )
 _GO_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_GO_NUMBER = re.compile(r"\+?\d{1,9}", re.ASCII)
 _GO_PART = re.compile(r"(\d+\.?\d*|\.\d+)(h|ms|m|s|us|µs|ns)", re.ASCII)
 _MOST_SECONDS = 9_223_372_036  # what Go's duration holds
 
@@ -240,7 +262,7 @@ def _robfig(text: str, place: int, field: str) -> tuple[tuple[int, ...], bool]:
 def _robfig_value(word: str, names: dict[str, int]) -> int | None:
     if word.upper() in names:
         return names[word.upper()]
-    return int(word) if word.isascii() and word.isdecimal() and len(word) < 10 else None
+    return int(word) if _GO_NUMBER.fullmatch(word) else None
 
 
 def _go_seconds(text: str) -> int:
@@ -289,11 +311,9 @@ def _airflow(text: str, make: Make) -> Reading | Interval:
             )
         return Interval(seconds, "the start date of the DAG")
     try:
-        found = crontab_reading(_PRESETS.get(text, text))
+        return crontab_reading(_PRESETS.get(text, text), by_letter=True)
     except CrontabError as error:
         raise ElsewhereError(f"as Airflow reads it: {error}") from error
-    # Either day field is enough, whichever characters they begin with.
-    return replace(found, either=found.either or found.disputed, disputed=False)
 
 
 def _timedelta_seconds(text: str) -> int | None:

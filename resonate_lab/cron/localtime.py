@@ -23,6 +23,7 @@ whose minutes or hours begin with ``*`` goes by the clock, as under ``naive``.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -208,8 +209,9 @@ def stretches(zone: str, year: int) -> tuple[Stretch, ...]:
     ['UTC-05:00 (EST)', 'UTC-04:00 (EDT)', 'UTC-05:00 (EST)']
     """
     info = zone_named(zone)
-    if isinstance(year, bool) or not isinstance(year, int):
+    if isinstance(year, bool) or not hasattr(type(year), "__index__"):
         raise TypeError(f"year is {year!r} of type {type(year).__name__}; give an int, as 2026")
+    year = operator.index(year)
     if not FIRST_YEAR <= year <= LAST_YEAR:
         raise ZoneError(
             f"year {year} is outside {FIRST_YEAR}-{LAST_YEAR}, the years that the calendar of the "

@@ -413,9 +413,9 @@ def write_csv(
 
     Notes
     -----
-    A text, also a heading, that begins with ``=``, ``+``, ``-``, ``@``, a tab or a
-    carriage return gets a single quote in front, so that a spreadsheet shows it instead
-    of computing it. Numbers and instants stay as they are.
+    A text, also a heading, that begins with ``=``, ``+``, ``-``, ``@``, their full-width
+    forms, a tab or a line break gets a single quote in front, so that a spreadsheet shows
+    it instead of computing it. Numbers and instants stay as they are.
 
     Examples
     --------
@@ -440,16 +440,21 @@ def write_csv(
     return safe.to_csv(target, **{"index": named, "lineterminator": "\r\n", **pandas})
 
 
+# Some spreadsheets take the full-width forms for the signs, and pass over a line break.
+_BEGIN_FORMULAS = (*"=+-@\t\r\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
 def _holds_texts(dtype: Any) -> bool:
     return (
         pd.api.types.is_object_dtype(dtype)
         or isinstance(dtype, pd.StringDtype)
+        or (isinstance(dtype, pd.ArrowDtype) and dtype.kind in "OU")
         or (isinstance(dtype, pd.CategoricalDtype) and _holds_texts(dtype.categories.dtype))
     )
 
 
 def _no_formula(cell: Any) -> Any:
-    if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+    if isinstance(cell, str) and cell.startswith(_BEGIN_FORMULAS):
         return f"'{cell}"
     return cell
 

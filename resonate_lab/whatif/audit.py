@@ -18,8 +18,8 @@ from resonate_lab import frames
 from resonate_lab.cron import CronError, CronExpression, crontab, elsewhere, lint
 from resonate_lab.cron.localtime import ZoneError, zone_named
 from resonate_lab.cron.reading import NEVER
-from resonate_lab.errors import FleetError
-from resonate_lab.instants import format_duration, instant_ms
+from resonate_lab.errors import FleetError, WindowError
+from resonate_lab.instants import EPOCH_END_MS, format_duration, format_instant, instant_ms
 from resonate_lab.whatif.answer import AnswerFrame, Table, counted
 from resonate_lab.whatif.fleet import Source, is_utc, read_fleet
 from resonate_lab.whatif.moved import BY_SEASON, moved, part_ms
@@ -210,6 +210,10 @@ def audit(
     ------
     FleetError
         the fleet cannot be read, or names a reading that there is not
+    InstantError, TypeError
+        `after` is no instant
+    WindowError
+        it leaves 1970-2100
 
     Notes
     -----
@@ -228,6 +232,11 @@ def audit(
     [['different', '0 9 * * MON-FRI']]
     """
     after_ms = instant_ms(pd.Timestamp.now("UTC").floor("D") if after is None else after, "after")
+    if not 0 <= after_ms < EPOCH_END_MS:
+        raise WindowError(
+            f"after is {format_instant(after_ms)}, but it must lie in the years 1970 to 2100: "
+            "write '2026-12-01', say"
+        )
     parts = partitions_of(fleet, "dialect", "dialect_guess")
     if parts is not None:
         from resonate_lab.whatif import combined

@@ -288,8 +288,8 @@ def _run_time(cell: object, default: int) -> int:
             raise DurationError("run_time is blank: write ms, or a duration such as '5min'")
         return default
     ms = -1
-    if isinstance(cell, float):
-        if math.isfinite(cell):  # a column of ms with a blank reaches us as floats
+    if isinstance(cell, float | np.floating):
+        if math.isfinite(cell) and cell >= 0:  # a column of ms with a blank reaches us as floats
             ms = math.ceil(cell)
     elif isinstance(cell, str) and re.fullmatch(r"\s*\d{1,18}\s*", cell, re.ASCII):
         ms = int(cell)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, cast
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,7 @@ import pandas as pd
 from resonate_lab import _html
 from resonate_lab.errors import FrameError
 from resonate_lab.whatif import catchup, outage, policies
+from resonate_lab.whatif.answer import Answer, Table
 from resonate_lab.whatif.audit import Audit
 from resonate_lab.whatif.audit import audit as audit_frame
 from resonate_lab.whatif.fleet import compile_fleet
@@ -24,6 +25,9 @@ from resonate_lab.whatif.load import Bins, Ints, Load, Makers, ask, loaded, tall
 from resonate_lab.whatif.partitions import Gathered, Hashes, Partitions, Progress, Question, hashed
 from resonate_lab.whatif.starts import Missed, start_times
 from resonate_lab.whatif.systems import Policy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["AskedParts", "WhatIfParts", "audit", "compare", "load", "what_if"]
 
@@ -213,7 +217,7 @@ def _compared(
 # ---- what_if: counters and minutes are added up, ticks stay where they are
 
 
-class WhatIfParts:
+class WhatIfParts(Answer):
     """What a fleet in partitions does at the restart after an outage; made by `what_if`.
 
     Attributes
@@ -230,6 +234,8 @@ class WhatIfParts:
     complete : bool
         False where Ctrl-C came before the last partition
     """
+
+    _title: ClassVar[str] = outage.WhatIf._title
 
     def __init__(self, parts: Partitions, asked: Mapping[str, Any], progress: Progress) -> None:
         nothing = outage.what_if(parts.empty(), **asked)
@@ -288,6 +294,25 @@ class WhatIfParts:
         text: str = outage.WhatIf.headline(self)  # type: ignore[arg-type]
         return text if self.complete else f"{text} (interrupted: {self._gathered})"
 
+    def plot(self, *, ax: Axes | None = None, **kwargs: Any) -> Axes:
+        """Draw how many ticks were due when, and when their messages are sent."""
+        from resonate_lab import plots  # here, since matplotlib takes a second to load
+
+        # The ticks themselves are not held together; their minutes are.
+        minutes = (self.load.index[-1] - self.load.index[0]) // _MINUTE if len(self.load) else 0
+        drawn = self.load.resample((minutes // _DRAWN_BINS + 1) * _MINUTE).sum()
+        curves = {"due": drawn["due"], "execute messages": drawn["dispatched"]}
+        return plots.load_curve(curves, ax=ax, **kwargs)
+
+    def _main(self) -> pd.DataFrame:
+        return self.summary
+
+    def _tables(self) -> list[Table]:
+        return outage.WhatIf._tables(self)  # type: ignore[arg-type]
+
+    def _figures(self) -> list[tuple[str, str]]:
+        return outage.WhatIf._figures(self)  # type: ignore[arg-type]
+
     def __getattr__(self, name: str) -> NoReturn:
         if name in _OF_A_PART:
             raise AttributeError(
@@ -303,6 +328,7 @@ class WhatIfParts:
         return f"<p>{_html.escape(self.headline(), None)}</p>"
 
 
+_MINUTE, _DRAWN_BINS = pd.Timedelta(minutes=1), 1_500
 _OF_A_PART = {name for name in dir(outage.WhatIf) if not name.startswith("_")} | {"fleet"}
 
 

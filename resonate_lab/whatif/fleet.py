@@ -13,6 +13,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -289,6 +290,9 @@ def _ids(table: Table, column: list[object] | None) -> pd.Series:
     for row, cell in enumerate(column):
         if _blank(cell):
             ids.append(f"row-{row + 1}")
+        elif isinstance(cell, float) and cell.is_integer():
+            # A column of integers with one blank cell reaches us as floats.
+            ids.append(str(int(cell)))
         elif isinstance(cell, int | np.integer) and not isinstance(cell, bool):
             ids.append(str(cell))
         else:
@@ -335,8 +339,10 @@ def _encodable(text: str) -> bool:
 def _blank(cell: object) -> bool:
     if isinstance(cell, str):
         return not cell.strip()
-    # NaN alone differs from itself.
-    return cell is None or cell is pd.NA or (isinstance(cell, float) and cell != cell)
+    if cell is None or cell is pd.NA or cell is pd.NaT:
+        return True
+    # NaN and numpy's NaT alone differ from themselves.
+    return isinstance(cell, float | Decimal | np.generic) and bool(cell != cell)
 
 
 def _text(table: Table, row: int, name: str, cell: object) -> str:
@@ -395,6 +401,8 @@ def _objects(name: str, *, texts_only: bool) -> Callable[[Table, list[object]], 
         values = np.empty(len(cells), dtype=object)
         for row, cell in enumerate(cells):
             value: object = None if _blank(cell) else cell
+            if texts_only and table.unit == "row":
+                value = _texts_by_text(value)
             if isinstance(value, str):
                 if value not in known:
                     known[value] = _json_cell(value)
@@ -409,6 +417,17 @@ def _objects(name: str, *, texts_only: bool) -> Callable[[Table, list[object]], 
         return pd.Series(values, dtype=object)
 
     return column
+
+
+def _texts_by_text(cell: object) -> object:
+    """Return a cell that went through Arrow as the dict that it was."""
+    # A struct has the keys of all rows, None where a row lacks one; a map is a list of pairs.
+    if isinstance(cell, dict):
+        return {key: part for key, part in cell.items() if part is not None}
+    is_map = isinstance(cell, list | np.ndarray) and all(
+        isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in cell
+    )
+    return dict(cast("list[tuple[str, object]]", cell)) if is_map else cell
 
 
 def _json_cell(text: str) -> object:

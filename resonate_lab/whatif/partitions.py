@@ -22,7 +22,7 @@ import pandas as pd
 
 from resonate_lab.errors import FleetError, WindowError
 from resonate_lab.whatif import fleet as fleets
-from resonate_lab.whatif.sources import Table
+from resonate_lab.whatif.sources import Table, unreadable
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -386,11 +386,8 @@ def _other_columns(place: str, own: Sequence[str], first: Sequence[str]) -> str:
 
 
 def _unreadable(path: str, error: Exception) -> FleetError:
-    file, why = PurePath(path), " ".join(str(error).split())[:200].rstrip(".")
-    return FleetError(
-        f"{file.name!r} of the folder {file.parent.name!r} is no Parquet file that can be read "
-        f"({why}): is it only half written?"
-    )
+    file = PurePath(path)
+    return unreadable(f"{file.name!r} of the folder {file.parent.name!r}", error)
 
 
 # ---- one partition, wherever it is computed

@@ -210,7 +210,7 @@ def _run_time(given: Duration) -> int:
 
 
 def _chosen(policies: Iterable[Policy | str] | None) -> list[Policy]:
-    if isinstance(policies, str | Policy):
+    if isinstance(policies, str | Policy) or not isinstance(policies, Iterable | None):
         policies = [policies]
     chosen: dict[str, Policy] = {}
     for policy in SYSTEMS.values() if policies is None else policies:

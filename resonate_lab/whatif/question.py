@@ -125,6 +125,11 @@ def outage_windows(
     return outages
 
 
+def _shown(given: object) -> str:
+    # An array or a Series writes itself on several lines.
+    return " ".join(repr(given).split())[:120]
+
+
 def _are_several(down: object) -> bool:
     """Return whether these are pairs, and not one pair of instants."""
     if isinstance(down, str) or not isinstance(down, Sequence) or not len(down):
@@ -144,7 +149,7 @@ def outage_window(down: tuple[Instant, Instant], name: str = "down") -> tuple[in
     """
     if isinstance(down, str) or not isinstance(down, Sequence) or len(down) != 2:
         raise TypeError(
-            f"{name} is {down!r}, but it must be the pair (start, up), such as "
+            f"{name} is {_shown(down)}, but it must be the pair (start, up), such as "
             "('2026-12-01', '2026-12-01 12:00')"
         )
     start, up = instant_ms(down[0], f"{name}[0]"), instant_ms(down[1], f"{name}[1]")
@@ -178,7 +183,8 @@ def _refusal(
 def _completed(fleet: pd.DataFrame, timeout: int) -> pd.DataFrame:
     if not 0 <= timeout <= MAX_TIMEOUT_MS:
         raise DurationError(
-            f"promise_timeout is {timeout} ms, but it must be from 0 to {MAX_TIMEOUT_MS} ms"
+            f"promise_timeout is {timeout} ms, but it must be from 0 to {MAX_TIMEOUT_MS} ms: write "
+            "it as '1h'"
         )
     size = len(fleet)
     given = fleet.assign(
@@ -267,6 +273,6 @@ def runs_asked(
             f"workers is {workers!r}, but not how long each is busy with a message: give "
             "run_time='30s', say"
         )
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise TypeError(f"seed is {seed!r}, but it must be an int, 0 or more")
     return RunTimes.of(run_time, given, seed)

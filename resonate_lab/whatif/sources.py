@@ -30,6 +30,7 @@ __all__ = [
     "name_key",
     "read_table",
     "table_of",
+    "unreadable",
 ]
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes] | pd.DataFrame
@@ -61,6 +62,8 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
+_COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
+"""What gzip, zip, bzip2, xz and zstd files begin with."""
 
 
 @dataclass(slots=True)
@@ -165,6 +168,8 @@ def _decode(name: str, content: bytes, encoding: str | None) -> str:
             f"Python knows no text encoding {chosen!r}: write one such as 'utf-8' or 'cp1252'"
         ) from error
     except UnicodeDecodeError as error:
+        if content.startswith(_COMPRESSED):
+            raise FleetError(f"{name} is compressed: unpack it first") from error
         line = content[: error.start].decode(chosen, "replace").count("\n") + 1
         raise FleetError(
             f"line {line} of {name} (byte {error.start:,}) holds 0x{content[error.start]:02x}, "
@@ -298,10 +303,19 @@ def _from_parquet(name: str, content: str | bytes) -> Table:
     except ImportError as error:
         raise FleetError(f"{name} is Parquet, which needs pyarrow: pip install pyarrow") from error
     except (ValueError, OSError) as error:
-        raise FleetError(f"{name} is no Parquet file that can be read: {error}") from error
+        raise unreadable(name, error) from error
     if frame.empty:
         raise FleetError(f"{name} holds no schedule")
     return _from_frame(frame, name)
+
+
+def unreadable(name: str, error: Exception) -> FleetError:
+    """Return the error of a file that is no Parquet, with the first sentence of pyarrow's."""
+    why = " ".join(str(error).split()).removeprefix("Could not open Parquet input source ")
+    why = why.removeprefix("'<Buffer>': ").split(". ")[0][:200].rstrip(".")
+    return FleetError(
+        f"{name} is no Parquet file that can be read ({why}): is it only half written?"
+    )
 
 
 def _from_frame(frame: pd.DataFrame, name: str) -> Table:

@@ -8,7 +8,7 @@ nothing else that is drawn: a second run proposes the same, on any machine.
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -174,7 +174,7 @@ def spread(
     within: Duration = "30min",
     freq: Frequency = "1min",
     *,
-    keep: Sequence[str] = (),
+    keep: Iterable[str] = (),
     dialect: str = "resonate",
     progress: Progress = iter,
 ) -> Spread:
@@ -192,8 +192,8 @@ def spread(
         most that a schedule may be moved, whole minutes from 1 min to 1 day
     freq : str, timedelta or pandas offset
         length of a bin; see `load`
-    keep : sequence of str
-        ids that must not be moved
+    keep : iterable of str
+        ids that must not be moved; a text is one id
     dialect : str
         of the rows that name none
     progress : callable, optional
@@ -211,7 +211,7 @@ def spread(
     FleetError
         the fleet cannot be read
     InstantError, DurationError, TypeError
-        an argument is no instant or no duration
+        an argument is no instant or no duration, or `keep` holds no texts
     ValueError
         the bound is less than 1, or `keep` names an id that the fleet lacks
     WindowError
@@ -511,12 +511,20 @@ def _within(within: Duration) -> int:
     return ms // _MINUTE
 
 
-def _may_move(asked: Asked, keep: Sequence[str]) -> npt.NDArray[np.bool_]:
-    ids = asked.fleet["id"].tolist() + asked.refused["schedule_id"].tolist()
-    unknown = sorted(set(keep) - set(ids))
+def _may_move(asked: Asked, keep: object) -> npt.NDArray[np.bool_]:
+    kept: list[str] = []
+    for name in [keep] if isinstance(keep, str) or not isinstance(keep, Iterable) else keep:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"keep holds {name!r} of type {type(name).__name__}, but ids are texts: write "
+                "keep=['nightly'], say"
+            )
+        kept.append(name)
+    ids = {*asked.fleet["id"].tolist(), *asked.refused["schedule_id"].tolist()}
+    unknown = sorted(set(kept) - ids)
     if unknown:
         raise ValueError(f"keep names {unknown[0][:80]!r}, but the fleet has no such id")
-    return ~asked.fleet["id"].isin(list(keep)).to_numpy(dtype=bool)
+    return ~asked.fleet["id"].isin(kept).to_numpy(dtype=bool)
 
 
 def _moves(asked: Asked, moves: dict[int, _Move]) -> pd.DataFrame:

@@ -100,8 +100,9 @@ def _started(policy: Policy, missed: Missed) -> Bools:
     elif policy.mode in ("latest", "earliest"):
         rank, number = missed.rank(which), missed.number(which)[which]
         which[which] = rank == (number - 1 if policy.mode == "latest" else 0)
-    normal: Bools = missed.first_late <= policy.threshold_ms
-    return which | normal
+    if policy.threshold_ms:  # without one the tick at the restart itself is missed, too
+        which = which | (missed.first_late <= policy.threshold_ms)
+    return which
 
 
 def start_times(policy: Policy, missed: Missed, run_ms: int) -> tuple[Rows, Ints]:

@@ -6,6 +6,7 @@ order in which they stand there.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -42,7 +43,7 @@ class Policy:
         what the rows of a comparison are called
     threshold : duration
         if the first missed tick is no later than this, nothing counts as missed: all ticks
-        run as normal, and only `overlap` and `spread` apply
+        run as normal, and only `overlap` and `spread` apply; 0: there is no such rule
     window : duration, optional
         the latest that a missed tick may be to run at all; None: any
     cap : int, optional
@@ -105,7 +106,7 @@ class Policy:
             if given is not None:
                 object.__setattr__(self, field, self._checked_duration(field, given))
         for field in ("cap", "at_once"):
-            self._check_count(field, getattr(self, field))
+            object.__setattr__(self, field, self._checked_count(field, getattr(self, field)))
         self._check_together()
 
     @property
@@ -143,15 +144,20 @@ class Policy:
             )
         return ms
 
-    def _check_count(self, field: str, value: object) -> None:
+    def _checked_count(self, field: str, value: object) -> int | None:
         if value is None and field == "cap":
-            return
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            return None
+        try:
+            count = 0 if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+        except TypeError:
+            count = 0
+        if count < 1:
             instead = "; to start nothing, write mode='none'" if field == "cap" else ""
             raise PolicyError(
                 f"{field} of policy {self.name!r} is {value!r}, but it must be an int of 1 or "
                 f"more{instead}"
             )
+        return count
 
     def _check_together(self) -> None:
         for wrong, sentence in (
