@@ -11,7 +11,7 @@ the 130 years; the first instant at which they part is read off the first month 
 from __future__ import annotations
 
 from calendar import isleap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -44,7 +44,7 @@ MONTHS = (
 )
 _ALL_DAYS = range(1, 32)
 
-_Times = tuple[Sequence[int], Sequence[int], Sequence[int]]
+_Times = tuple[Sequence[int], ...]  # hours, minutes, seconds; or the last of them
 
 
 @dataclass(frozen=True)
@@ -147,9 +147,10 @@ class Reading:
                         continue
                     mine = self.times if ours >> day & 1 else None
                     his = other.times if theirs >> day & 1 else None
-                    for second in _lone_seconds(mine, his):
-                        if start + second > after:
-                            return (start + second) * 1000
+                    clock = _first_lone(mine, his, _clock_of(max(0, after + 1 - start)))
+                    if clock is not None:
+                        hour, minute, second = clock
+                        return (start + (hour * 60 + minute) * 60 + second) * 1000
         return None
 
 
@@ -201,20 +202,35 @@ def _second_of(year: int, month: int, day: int) -> int:
     return (date(year, month, day).toordinal() - 719_163) * 86_400
 
 
-def _lone_seconds(mine: _Times | None, his: _Times | None) -> Iterator[int]:
-    """Seconds of the day, ascending, in one of two sets of times and not in the other."""
-    both = [times for times in (mine, his) if times is not None]
-    hours, minutes, seconds = (sorted(set().union(*sets)) for sets in zip(*both, strict=True))
-    for hour in hours:
-        for minute in minutes:
-            for second in seconds:
-                clock = (hour, minute, second)
-                holders = sum(
-                    all(value in allowed for value, allowed in zip(clock, times, strict=True))
-                    for times in both
-                )
-                if holders == 1:
-                    yield (hour * 60 + minute) * 60 + second
+def _clock_of(second: int) -> tuple[int, int, int]:
+    """Return the hour, minute and second of a second of the day."""
+    return second // 3600, second // 60 % 60, second % 60
+
+
+def _first_lone(
+    mine: _Times | None, his: _Times | None, low: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return the first time of the day from `low` on that one set of times has alone.
+
+    A set is a product of its units' values, None one without times. Products that differ
+    have a lone time, so beyond the bound the first value whose rests differ leads to it, and
+    at the bound there is one value to look into: no second of the day is walked.
+    """
+    if mine == his:
+        return None
+    if not low:
+        return ()
+    rest = (0,) * (len(low) - 1)
+    for value in sorted({*(mine[0] if mine else ()), *(his[0] if his else ())}):
+        if value >= low[0]:
+            found = _first_lone(
+                mine[1:] if mine and value in mine[0] else None,
+                his[1:] if his and value in his[0] else None,
+                low[1:] if value == low[0] else rest,
+            )
+            if found is not None:
+                return value, *found
+    return None
 
 
 def dialect_reading(cron: Cron) -> Reading:
