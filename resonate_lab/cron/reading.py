@@ -83,15 +83,17 @@ class Reading:
     @cached_property
     def days(self) -> tuple[tuple[int, ...], ...]:
         """Days it fires on: 14 kinds of year, 12 masks each, bit d = day d of the month."""
-        by_shape = {shape: self._days_of_month_shape(*shape) for shape in _SHAPES}
+        by_date = sum(1 << day for day in self.days_of_month)
+        by_week = [sum(days[weekday] for weekday in self.days_of_week) for days in _WEEKDAY_DAYS]
+        by_shape = {shape: self._joined(by_date, by_week[shape[0]], *shape) for shape in _SHAPES}
+        months = [month in self.months for month in range(13)]
         return tuple(
-            tuple(by_shape[shape] if month in self.months else 0 for month, shape in kind)
+            tuple(by_shape[shape] if months[month] else 0 for month, shape in kind)
             for kind in _KINDS
         )
 
-    def _days_of_month_shape(self, first: int, size: int) -> int:
-        by_date = sum(1 << day for day in self.days_of_month)
-        by_week = sum(_WEEKDAY_DAYS[first][weekday] for weekday in self.days_of_week)
+    def _joined(self, by_date: int, by_week: int, first: int, size: int) -> int:
+        """Join the days of both fields and of the rules, in a month that begins on a weekday."""
         for rule in self.day_rules:
             day = _day_of_rule(rule, first, size)
             if rule[-1] == "W" or rule[0] == "L":
@@ -100,6 +102,10 @@ class Reading:
                 by_week |= day
         return (by_date | by_week if self.either else by_date & by_week) & (2 << size) - 2
 
+    @cached_property
+    def _chosen_years(self) -> frozenset[int]:
+        return frozenset(self.years)
+
     @property
     def times(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """The time of the day: hours, minutes, seconds."""
@@ -107,7 +113,7 @@ class Reading:
 
     def masks(self, year: int) -> tuple[int, ...]:
         """Return the days of the 12 months of a year, bit d = day d."""
-        return self.days[_KIND_OF_YEAR[year]] if year in self.years else _NO_DAYS
+        return self.days[_KIND_OF_YEAR[year]] if year in self._chosen_years else _NO_DAYS
 
     def fires_like(self, other: Reading) -> bool:
         """Return whether both fire at the same instants of 1970-2099."""
@@ -131,8 +137,11 @@ class Reading:
             ms since the Unix epoch, UTC; None if they agree up to the end of 2099
         """
         same_times = self.times == other.times
+        if same_times and self.years == other.years and self.days == other.days:
+            return None
         after = after_ms // 1000
-        for year in YEARS:
+        # No year is longer than 366 days, so none is left out that ends later.
+        for year in range(max(YEARS[0], YEARS[0] + after // (366 * 86_400)), YEARS[-1] + 1):
             if _second_of(year + 1, 1, 1) <= after:
                 continue
             for month, (ours, theirs) in enumerate(
