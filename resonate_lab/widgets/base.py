@@ -82,6 +82,7 @@ class Live(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """Controls, and below them an answer that follows their values."""
 
     _undo: tuple[Callable[[], object], ...] = ()
+    _closed = False
 
     def _assemble(
         self, controls: Sequence[ipywidgets.Widget], views: Sequence[ipywidgets.Widget]
@@ -107,6 +108,7 @@ class Live(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def close(self) -> None:
         """Stop following the controls, and take the widget with all its parts off the page."""
+        self._closed = True
         undo, self._undo = self._undo, ()
         for detach in undo:
             detach()
