@@ -194,19 +194,25 @@ class Watch:
     """Goes round in the event loop, and keeps the longest time of the processor of a round."""
 
     def __init__(self) -> None:
-        self.collected = self.longest_collection = self._began = 0.0  # s
+        self.collected = self.longest_collection = 0.0  # s
+        self._began: float | None = None
         gc.callbacks.append(self._collects)
 
     def _collects(self, phase: str, info: dict[str, int]) -> None:
+        if info["generation"] < 2:
+            return
         if phase == "start":
             self._began = time.process_time()
-        elif info["generation"] == 2:
+        elif self._began is not None:
             took = time.process_time() - self._began
+            self._began = None
             self.collected += took
             self.longest_collection = max(self.longest_collection, took)
 
     def _worked(self) -> float:
-        return time.process_time() - self.collected
+        # A thread that collected may give up the interpreter before it says that it is done.
+        now = time.process_time() if self._began is None else self._began
+        return now - self.collected
 
     async def longest(self, act: Callable[[], Any], busy: Callable[[], bool]) -> float:
         """Return for how long the loop was held, ms, by a call and the work that it began."""
