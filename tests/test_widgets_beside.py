@@ -17,6 +17,7 @@ import resonate_lab.widgets.outage as outage_module
 import resonate_lab.widgets.timeline as timeline_module
 from resonate_lab.engine import Engine
 from resonate_lab.engine.rows import PromiseRow
+from resonate_lab.engine.state import State
 from resonate_lab.whatif import what_if
 from resonate_lab.widgets import (
     CronExplorer,
@@ -158,6 +159,18 @@ class TestTheKernelComputesNothingLong:
         taken, noted = asyncio.run(driven())
         assert taken > 3
         assert noted == []
+
+    def test_of_the_page_of_a_large_engine(self, fired, monkeypatch):
+        widget = TimeMachine(fired)
+        said = words(widget.answer.value)
+        assert f"{len(fired.state.executes):,} messages in the outbox" in said
+        assert f"{len(fired.state.tasks):,} tasks" in said
+        # Which make a table of all there are.
+        monkeypatch.delattr(State, "executes")
+        monkeypatch.delattr(State, "tasks")
+        widget.show()
+        assert words(widget.answer.value) == said
+        widget.close()
 
     def test_of_the_tags_of_many_promises(self, fired, held):
         assert len(fired.promises) > tags_module._READ_AT_ONCE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from itertools import compress, islice
+from collections.abc import Callable, Mapping
+from itertools import chain, compress, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ipywidgets
@@ -15,6 +15,7 @@ from resonate_lab import _html
 from resonate_lab.engine import Engine
 from resonate_lab.errors import ResonateLabError
 from resonate_lab.instants import format_duration, format_instant
+from resonate_lab.protocol.records import TARGET_TAG
 from resonate_lab.widgets.base import (
     ANSWER,
     ROWS,
@@ -268,11 +269,14 @@ def _page(moment: _Moment, before: Engine, said: str) -> str:
     engine = moment.engine
     state, taken = engine.state, engine.state.steps - moment.steps
     changed = _Changes(before, engine)
+    # Counted in one pass: the state would make a table of them.
+    tasks = [row.task for row in state.promises.values() if row.task is not None]
+    messages = sum([task.queued is not None for task in tasks]) + len(state.unblocks)
     numbers = {
         "schedules": len(state.schedules),
         "promises": len(state.promises),
-        "tasks": len(state.tasks),
-        "messages in the outbox": len(state.executes) + len(state.unblocks),
+        "tasks": len(tasks),
+        "messages in the outbox": messages,
         "steps so far": state.steps,
     }
     clock = f"{format_instant(engine.now_ms)}"
@@ -284,7 +288,7 @@ def _page(moment: _Moment, before: Engine, said: str) -> str:
         _happened(engine, taken),
         _promises(changed),
         _tasks(changed),
-        side_by_side(_outbox(engine), _tags(changed)),
+        side_by_side(_outbox(engine, messages), _tags(changed)),
         _schedules(changed),
     )
 
@@ -385,14 +389,16 @@ def _deadline(task: Any) -> str:
     return "" if task.retry_at is None else f"sent again {format_instant(task.retry_at)}"
 
 
-def _outbox(engine: Engine) -> str:
-    executes, unblocks = engine.state.executes, engine.state.unblocks
-    latest: Iterable[tuple[str, str, str]] = (
-        *(("execute", id, row.address) for id, row in islice(reversed(executes.items()), ROWS)),
-        *(("unblock", id, address) for id, address in islice(reversed(unblocks), ROWS)),
+def _outbox(engine: Engine, total: int) -> str:
+    state = engine.state
+    executes = (
+        ("execute", row.id, row.tags.get(TARGET_TAG, ""))
+        for row in reversed(state.promises.values())
+        if row.task is not None and row.task.queued is not None
     )
-    names = ("message", "promise", "to")
-    return _table("Outbox", list(latest)[:ROWS], names, len(executes) + len(unblocks))
+    unblocks = (("unblock", id, address) for id, address in reversed(state.unblocks))
+    latest = list(islice(chain(executes, unblocks), ROWS))
+    return _table("Outbox", latest, ("message", "promise", "to"), total)
 
 
 def _tags(changes: _Changes) -> str:
