@@ -271,6 +271,24 @@ class TestProgress:
         assert after == "hidden"
         assert "of 2,001 schedules hit" in said
 
+    def test_no_place_is_kept_for_a_picture_that_is_not_there_yet(self, ticks):
+        async def driven(make, *given):
+            widget = make(*given)
+            before = widget.picture.layout.display
+            await settled(widget)
+            after = widget.picture.layout.display
+            widget.close()
+            return before, after
+
+        async def all_driven():
+            return [
+                await driven(OutageSimulator, fleet(), *DOWN),
+                await driven(FleetLoad, fleet(), *DAY),
+                await driven(TickTimeline, ticks),
+            ]
+
+        assert asyncio.run(all_driven()) == [("none", None)] * 3
+
     def test_places_between_are_left_out_and_the_last_one_is_answered(self, monkeypatch):
         asked = []
         whole = outage_module.what_if

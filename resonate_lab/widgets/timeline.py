@@ -172,6 +172,7 @@ class TickTimeline(Answering):
 
     def _show(self, answer: bytes) -> None:
         self.picture.value = answer
+        self.picture.layout.display = None
 
     def _words(self) -> str:
         begin, end = self.window
