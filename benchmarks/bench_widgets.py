@@ -111,7 +111,7 @@ def outage_simulator(size: int) -> Callable[[], tuple[Any, Acts]]:
         outages = [(stops[a], stops[b]) for a, b in ((0, -1), (10, 11), (40, 120), (30, 60))]
         policies = [value for _, value in widget.policy.options][::6]
         return widget, places(
-            widget, outage=outages, timeout=["7d", "1", "1h"], policy=[*policies, None],
+            widget, outage=outages, timeout=["7d", "1", "1h"], policy=[*policies, ""],
             profile=["server", "reference", "spec", "standard"],
         )  # fmt: skip
 

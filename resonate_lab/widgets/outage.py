@@ -105,7 +105,7 @@ class OutageSimulator(Answering):
     profile : ipywidgets.Dropdown
         its ``value`` is the name of the profile
     policy : ipywidgets.Dropdown
-        its ``value`` is the name of the policy, None for Resonate's own catch-up
+        its ``value`` is the name of the policy, "" for Resonate's own catch-up
     progress : ipywidgets.FloatProgress
         how far the answer is, 0 to 1
     counters, picture, tables : ipywidgets.HTML, ipywidgets.Image, ipywidgets.HTML
@@ -190,8 +190,8 @@ class OutageSimulator(Answering):
         )
         known = [name for name, one in policies.SYSTEMS.items() if one.mode != "unstated"]
         self.policy = ipywidgets.Dropdown(
-            value=chosen,
-            options=[(_OWN, None), *((name, name) for name in (*known, *policies.VARIANTS))],
+            value=chosen or "",  # a value of None would be no choice, and shown as none
+            options=[(_OWN, ""), *((name, name) for name in (*known, *policies.VARIANTS))],
             description="Missed runs",
             style=WHOLE_LABEL,
             layout=control("17em"),
@@ -218,7 +218,7 @@ class OutageSimulator(Answering):
 
     def _question(self) -> _Question:
         return _Question(
-            self.outage.value, self.profile.value, self.policy.value, self.timeout.value
+            self.outage.value, self.profile.value, self.policy.value or None, self.timeout.value
         )
 
     def _answered(self, question: _Question) -> _Shown:
