@@ -31,7 +31,7 @@ RIVALS = {f"{peer}\nns": f"{peer}_ns" for peer in ("croniter", "cronsim", "croni
 HELD = {
     "first use\nms": "first_ms",
     "making\nms": "made_ms",
-    "collection\nms": "collection_ms",
+    "heap gc\nms": "collection_ms",
     "worst\ncontrol": "control",
 }
 MODEL = {"reference model\ns, as given": "reference_s"}
