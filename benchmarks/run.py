@@ -19,6 +19,7 @@ import bench_http
 import bench_load
 import bench_outage
 import bench_scale
+import bench_widgets
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
@@ -27,6 +28,12 @@ HERE = Path(__file__).parent
 
 #: Columns of others beside our own, and where a row's details have them.
 RIVALS = {f"{peer}\nns": f"{peer}_ns" for peer in ("croniter", "cronsim", "croniter-rs")}
+HELD = {
+    "first use\nms": "first_ms",
+    "making\nms": "made_ms",
+    "heap gc\nms": "collection_ms",
+    "worst\ncontrol": "control",
+}
 MODEL = {"reference model\ns, as given": "reference_s"}
 
 
@@ -39,15 +46,18 @@ def main() -> int:
     with console.status("measuring") if sys.stdout.isatty() else Console(quiet=True).status(""):
         cron, load = list(bench_cron.rows()), list(bench_load.rows())
         outage, engine = list(bench_outage.rows()), list(bench_engine.rows())
+        widgets = list(bench_widgets.rows())
         scale = list(bench_scale.rows()) if "--scale" in sys.argv else []
         http = list(bench_http.rows()) if "--http" in sys.argv else []
     machine = machine_facts()
-    rows = cron + load + outage + engine + scale + http
+    rows = cron + load + outage + engine + widgets + scale + http
     title = "the cron core and its peers, one run, one core (medians; ratios of the fastest rounds)"
     console.print(table(title, cron, RIVALS))
     console.print(table("the load of a fleet (medians)", load, {}))
     console.print(table("an outage of a fleet (medians)", outage, {}))
     console.print(table("the engine at scale, one process each (medians, CPU time)", engine, MODEL))
+    title = "longest time for which a widget holds the kernel, 1,000 schedules (medians, CPU time)"
+    console.print(table(title, widgets, HELD))
     if scale:
         console.print(table("beyond one process (once, wall clock)", scale, {}))
     if http:
@@ -78,7 +88,7 @@ def table(title: str, rows: list[bench_cron.Row], others: dict[str, str]) -> Tab
         details = row.get("details", {})
         figures = [details.get(key, "") for key in others.values()]
         shown = [figure["median"] if isinstance(figure, dict) else figure for figure in figures]
-        peers = [f"{figure:,.0f}" if figure != "" else "" for figure in shown]
+        peers = [figure if isinstance(figure, str) else f"{figure:,.0f}" for figure in shown]
         value = f"{row['value']:,.{2 if row['value'] < 10 else 0}f}"
         verdict = "ok" if row["reached"] else "MISSED"
         out.add_row(row["what"], value, row["unit"], row["target"], verdict, *peers)

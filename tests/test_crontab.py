@@ -5,10 +5,11 @@ compares: the proof is tested by another road.
 """
 
 import datetime
+from itertools import product
 
 import pytest
 from croniter import croniter
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from resonate_lab.cron import CronError, CronExpression
@@ -25,7 +26,7 @@ from resonate_lab.cron.crontab import (
     translate_reading,
     verdict,
 )
-from resonate_lab.cron.reading import NEVER, YEARS, number_text, weekday_text
+from resonate_lab.cron.reading import NEVER, YEARS, Reading, number_text, weekday_text
 
 NOW = 1_704_067_200_000  # 2024-01-01T00:00:00Z, a Monday
 DAY = 86_400_000
@@ -79,6 +80,19 @@ QUARTZ_DAYS = st.sampled_from(
 )
 
 
+def range_clock(*sizes):
+    """Hours, minutes and seconds from 0 on."""
+    return tuple(tuple(range(size)) for size in sizes)
+
+
+def clock_values(size):
+    values = st.sets(st.integers(0, size - 1), min_size=1, max_size=4)
+    return st.one_of(values, st.just(set(range(size)))).map(lambda v: tuple(sorted(v)))
+
+
+CLOCKS = st.tuples(clock_values(24), clock_values(60), clock_values(60))
+
+
 def reading_ticks(reading, after, n):
     """The first ticks of a reading, through the one method that finds any."""
     ticks = []
@@ -123,6 +137,47 @@ class TestReading:
             assert parting == walked
         if parting is not None:
             assert ours.matches_ms(parting) != theirs.matches_ms(parting)
+
+    @given(CLOCKS, CLOCKS, st.integers(-1, 86_399))
+    @example(range_clock(24, 60, 60), range_clock(24, 60, 60), 86_000)
+    @example(range_clock(24, 60, 60), range_clock(24, 60, 59), 86_398)
+    @example(range_clock(24, 60, 60), range_clock(24, 60, 59), 86_399)
+    @example(range_clock(23, 60, 60), range_clock(24, 59, 60), 82_799)
+    def test_times_of_the_day_part_where_every_second_says_so(self, one, other, after):
+        days = [(1, 2), (2,)]  # 1970-01-01 is of the first alone, 1970-01-02 of both
+        readings = [
+            Reading("", *reversed(clock), dates, (1,), range(1, 8), (1970,))
+            for clock, dates in zip((one, other), days, strict=True)
+        ]
+        mine, his = (
+            {
+                ((day - 1) * 24 + h) * 3600 + m * 60 + s
+                for day in dates
+                for h, m, s in product(*clock)
+            }
+            for clock, dates in zip((one, other), days, strict=True)
+        )
+        for start in (after, after + 86_400):
+            lone = min((second for second in mine ^ his if second > start), default=None)
+            assert readings[0].parts_from(readings[1], start * 1000) == (lone and lone * 1000)
+            assert readings[1].parts_from(readings[0], start * 1000) == (lone and lone * 1000)
+
+    def test_no_second_of_a_dense_day_is_walked(self):
+        # The last second of a day on which two fire alike: a walk would look at all 86,400.
+        seen = []
+
+        class Counted(tuple):
+            def __contains__(self, value):
+                seen.append(value)
+                return super().__contains__(value)
+
+        clock = tuple(map(Counted, range_clock(24, 60, 60)))
+        less = tuple(map(Counted, range_clock(24, 60, 59)))
+        days = ((1,), (1,), range(1, 8), (1970,))
+        dense, other = Reading("", *reversed(clock), *days), Reading("", *reversed(less), *days)
+        assert dense.parts_from(other, 86_398_000) == 86_399_000
+        assert dense.parts_from(NEVER, 86_398_000) == 86_399_000
+        assert len(seen) < 400
 
     def test_two_that_never_fire_are_alike_whatever_their_times(self):
         one, other = CronExpression("0 0 30 2 *"), CronExpression("5 5 31 4 *")

@@ -120,6 +120,7 @@ FLOORS = {
     "plots.strips": 4,
     "widgets": 5,
     "widgets.base": 5,
+    "widgets.beside": 5,
     "widgets.canvas": 5,
     "widgets.explorer": 5,
     "widgets.outage": 5,

@@ -246,7 +246,7 @@ class TestOutageSimulatorAnswers:
         simulator.policy.value = "Kestra"
         simulator.profile.value = "server"
         assert "which profile 'server' spreads over its polls" in words(simulator.counters.value)
-        simulator.policy.value = None
+        simulator.policy.value = ""
         assert "missed ticks" in simulator.counters.value
 
     def test_anew_when_the_profile_changes(self, simulator, fleet):
@@ -336,6 +336,16 @@ class TestOutageSimulatorRefuses:
             OutageSimulator(fleet, DOWN, UP, policy="Kestraa")
         with pytest.raises(FleetError, match="no cron column"):
             OutageSimulator(pd.DataFrame({"id": ["a"]}), DOWN, UP)
+
+
+class TestPolicyChoice:
+    def test_resonates_own_catch_up_is_a_choice_that_a_page_shows(self, simulator):
+        assert (simulator.policy.index, simulator.policy.label) == (0, "Resonate's catch-up")
+        simulator.policy.index = 3
+        assert "ticks lost under the policy" in words(simulator.counters.value)
+        simulator.policy.index = 0
+        assert simulator.policy.label == "Resonate's catch-up"
+        assert "under the policy" not in words(simulator.counters.value)
 
 
 class TestStaticTwins:

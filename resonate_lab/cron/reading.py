@@ -11,7 +11,7 @@ the 130 years; the first instant at which they part is read off the first month 
 from __future__ import annotations
 
 from calendar import isleap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -44,7 +44,7 @@ MONTHS = (
 )
 _ALL_DAYS = range(1, 32)
 
-_Times = tuple[Sequence[int], Sequence[int], Sequence[int]]
+_Times = tuple[Sequence[int], ...]  # hours, minutes, seconds; or the last of them
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,17 @@ class Reading:
     @cached_property
     def days(self) -> tuple[tuple[int, ...], ...]:
         """Days it fires on: 14 kinds of year, 12 masks each, bit d = day d of the month."""
-        by_shape = {shape: self._days_of_month_shape(*shape) for shape in _SHAPES}
+        by_date = sum(1 << day for day in self.days_of_month)
+        by_week = [sum(days[weekday] for weekday in self.days_of_week) for days in _WEEKDAY_DAYS]
+        by_shape = {shape: self._joined(by_date, by_week[shape[0]], *shape) for shape in _SHAPES}
+        months = [month in self.months for month in range(13)]
         return tuple(
-            tuple(by_shape[shape] if month in self.months else 0 for month, shape in kind)
+            tuple(by_shape[shape] if months[month] else 0 for month, shape in kind)
             for kind in _KINDS
         )
 
-    def _days_of_month_shape(self, first: int, size: int) -> int:
-        by_date = sum(1 << day for day in self.days_of_month)
-        by_week = sum(_WEEKDAY_DAYS[first][weekday] for weekday in self.days_of_week)
+    def _joined(self, by_date: int, by_week: int, first: int, size: int) -> int:
+        """Join the days of both fields and of the rules, in a month that begins on a weekday."""
         for rule in self.day_rules:
             day = _day_of_rule(rule, first, size)
             if rule[-1] == "W" or rule[0] == "L":
@@ -100,6 +102,10 @@ class Reading:
                 by_week |= day
         return (by_date | by_week if self.either else by_date & by_week) & (2 << size) - 2
 
+    @cached_property
+    def _chosen_years(self) -> frozenset[int]:
+        return frozenset(self.years)
+
     @property
     def times(self) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """The time of the day: hours, minutes, seconds."""
@@ -107,7 +113,7 @@ class Reading:
 
     def masks(self, year: int) -> tuple[int, ...]:
         """Return the days of the 12 months of a year, bit d = day d."""
-        return self.days[_KIND_OF_YEAR[year]] if year in self.years else _NO_DAYS
+        return self.days[_KIND_OF_YEAR[year]] if year in self._chosen_years else _NO_DAYS
 
     def fires_like(self, other: Reading) -> bool:
         """Return whether both fire at the same instants of 1970-2099."""
@@ -131,8 +137,11 @@ class Reading:
             ms since the Unix epoch, UTC; None if they agree up to the end of 2099
         """
         same_times = self.times == other.times
+        if same_times and self.years == other.years and self.days == other.days:
+            return None
         after = after_ms // 1000
-        for year in YEARS:
+        # No year is longer than 366 days, so none is left out that ends later.
+        for year in range(max(YEARS[0], YEARS[0] + after // (366 * 86_400)), YEARS[-1] + 1):
             if _second_of(year + 1, 1, 1) <= after:
                 continue
             for month, (ours, theirs) in enumerate(
@@ -147,9 +156,10 @@ class Reading:
                         continue
                     mine = self.times if ours >> day & 1 else None
                     his = other.times if theirs >> day & 1 else None
-                    for second in _lone_seconds(mine, his):
-                        if start + second > after:
-                            return (start + second) * 1000
+                    clock = _first_lone(mine, his, _clock_of(max(0, after + 1 - start)))
+                    if clock is not None:
+                        hour, minute, second = clock
+                        return (start + (hour * 60 + minute) * 60 + second) * 1000
         return None
 
 
@@ -201,20 +211,35 @@ def _second_of(year: int, month: int, day: int) -> int:
     return (date(year, month, day).toordinal() - 719_163) * 86_400
 
 
-def _lone_seconds(mine: _Times | None, his: _Times | None) -> Iterator[int]:
-    """Seconds of the day, ascending, in one of two sets of times and not in the other."""
-    both = [times for times in (mine, his) if times is not None]
-    hours, minutes, seconds = (sorted(set().union(*sets)) for sets in zip(*both, strict=True))
-    for hour in hours:
-        for minute in minutes:
-            for second in seconds:
-                clock = (hour, minute, second)
-                holders = sum(
-                    all(value in allowed for value, allowed in zip(clock, times, strict=True))
-                    for times in both
-                )
-                if holders == 1:
-                    yield (hour * 60 + minute) * 60 + second
+def _clock_of(second: int) -> tuple[int, int, int]:
+    """Return the hour, minute and second of a second of the day."""
+    return second // 3600, second // 60 % 60, second % 60
+
+
+def _first_lone(
+    mine: _Times | None, his: _Times | None, low: tuple[int, ...]
+) -> tuple[int, ...] | None:
+    """Return the first time of the day from `low` on that one set of times has alone.
+
+    A set is a product of its units' values, None one without times. Products that differ
+    have a lone time, so beyond the bound the first value whose rests differ leads to it, and
+    at the bound there is one value to look into: no second of the day is walked.
+    """
+    if mine == his:
+        return None
+    if not low:
+        return ()
+    rest = (0,) * (len(low) - 1)
+    for value in sorted({*(mine[0] if mine else ()), *(his[0] if his else ())}):
+        if value >= low[0]:
+            found = _first_lone(
+                mine[1:] if mine and value in mine[0] else None,
+                his[1:] if his and value in his[0] else None,
+                low[1:] if value == low[0] else rest,
+            )
+            if found is not None:
+                return value, *found
+    return None
 
 
 def dialect_reading(cron: Cron) -> Reading:

@@ -48,7 +48,9 @@ ROWS = 8  # of a table
 _ROW = {"display": "flex", "flex_flow": "row wrap", "width": "100%"}
 ANSWER = {"width": "100%", "min_width": "0"}
 # On a narrow screen a picture is scrolled, since its letters would be lost if it shrank further.
+# It has no place before there is one: a page shows an image without bytes as a broken one.
 PICTURE = {"width": "100%", "min_width": "560px", "max_width": "1000px", "flex": "0 0 auto"}
+PICTURE |= {"display": "none"}
 _SIGNS = {"o": "&#9679;", "x": "&times;", "s": "&#9633;", "|": "|", "1": "Y"}
 WHOLE_LABEL = {"description_width": "initial"}
 
@@ -82,6 +84,7 @@ class Live(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     """Controls, and below them an answer that follows their values."""
 
     _undo: tuple[Callable[[], object], ...] = ()
+    _closed = False
 
     def _assemble(
         self, controls: Sequence[ipywidgets.Widget], views: Sequence[ipywidgets.Widget]
@@ -107,6 +110,7 @@ class Live(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
 
     def close(self) -> None:
         """Stop following the controls, and take the widget with all its parts off the page."""
+        self._closed = True
         undo, self._undo = self._undo, ()
         for detach in undo:
             detach()

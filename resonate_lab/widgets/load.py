@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import ipywidgets
 from IPython.display import HTML
@@ -19,7 +18,6 @@ from resonate_lab.widgets.base import (
     PICTURE,
     ROWS,
     WHOLE_LABEL,
-    Live,
     body,
     control,
     figures,
@@ -30,6 +28,7 @@ from resonate_lab.widgets.base import (
     sentence,
     shown,
 )
+from resonate_lab.widgets.beside import Answering, Superseded, running_loop
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Duration, Instant
@@ -39,11 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["FleetLoad"]
 
 _WITHIN = ("5min", "15min", "30min", "1h", "2h")
-_LOOK_EVERY = 0.1  # seconds between two looks at work under way
 _AT_ONCE = 2_000  # schedules; more take longer to count than a page likes to wait
-
-
-Found = TypeVar("Found")
 
 
 class _Question(NamedTuple):
@@ -52,11 +47,7 @@ class _Question(NamedTuple):
     within: str
 
 
-class _Superseded(Exception):  # noqa: N818  # no error: a later question took its place
-    """The work is not wanted any more."""
-
-
-class FleetLoad(Live):
+class FleetLoad(Answering):
     """See the load of a fleet as a heat map, drag a bound, and see what would move.
 
     In a notebook the search runs beside the kernel, which stays free; a bar shows how far it
@@ -105,9 +96,7 @@ class FleetLoad(Live):
     >>> widget.close()
     """
 
-    _asked = 0
-    _share = 0.0
-    _work: asyncio.Task[None] | None = None
+    _doing = "Searching"
 
     def __init__(
         self,
@@ -142,36 +131,28 @@ class FleetLoad(Live):
             style=WHOLE_LABEL,
             layout=control("12em"),
         )
-        self.progress = ipywidgets.FloatProgress(
-            min=0, max=1, layout={"width": "100%", "visibility": "hidden"}
-        )
         self.answer = ipywidgets.HTML(layout=ANSWER)
         self.picture = ipywidgets.Image(format="png", layout=PICTURE)
         views = (self.progress, self.answer, scrolled(self.picture))
-        if len(self._fleet) <= _AT_ONCE or _running_loop() is None:
-            self._reach(self._peak(self._asked))
+        if len(self._fleet) <= _AT_ONCE or running_loop() is None:
+            self._reach(self._peak())
         self._assemble((self.bound, self.within), views)
 
     def static(self) -> HTML:
         """Return the question and its answer as they stand, as HTML that needs no kernel."""
         try:
             if self.bound.disabled:
-                self._reach(self._peak(self._asked))
+                self._reach(self._peak())
             found = self._search(self._question())
         except ResonateLabError as error:
             return shown(problem(error))
         return shown(_words(found) + picture_tag(found.headline(), _picture(found)))
 
-    def close(self) -> None:
-        """Stop following the controls, end the search, and take the widget off the page."""
-        self._asked += 1
-        super().close()
-
     def _question(self) -> _Question:
         return _Question(self._asked, self.bound.value, self.within.value)
 
-    def _peak(self, number: int) -> int:
-        counted = load(self._fleet, *self._window, progress=self._watch(number))
+    def _peak(self) -> int:
+        counted = load(self._fleet, *self._window, progress=self._watch(None))
         return max(int(counted.max()), 1)
 
     def _reach(self, peak: int) -> None:
@@ -181,43 +162,21 @@ class FleetLoad(Live):
             self.bound.value = max(1, peak * 3 // 4)
         self.bound.disabled = False
 
-    def _follow(self, _change: object = None) -> None:
-        self._asked += 1
-        loop = _running_loop()
-        if loop is None:
-            self._show(*self._answered(self._question()))
-        elif self._work is None or self._work.done():
-            self._work = loop.create_task(self._answer_beside(loop))
+    def _light(self) -> bool:
+        return False  # a search may be long in any fleet
 
-    async def _answer_beside(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Answer the latest question in a thread; ask anew while there is a later one."""
-        while True:
+    async def _answer_beside(self) -> None:
+        """Count first how far the bound reaches, where that is not known."""
+        if self.bound.disabled:
             try:
-                if self.bound.disabled:
-                    self._reach(await self._beside(loop, "Counting", self._peak, self._asked))
-                question = self._question()
-                answer = await self._beside(loop, "Searching", self._answered, question)
-            except _Superseded:
-                if not self._undo:
-                    return  # closed
-                continue
-            except ResonateLabError as error:
-                question, answer = self._question(), (problem(error), b"")
-            self.progress.layout.visibility = "hidden"
-            self._show(*answer)
-            if question.number == self._asked:
+                peak = await self._beside(lambda: ("Counting", self._share), self._peak)
+            except Superseded:
                 return
-
-    async def _beside(
-        self, loop: asyncio.AbstractEventLoop, name: str, work: Callable[[Any], Found], asked: Any
-    ) -> Found:
-        """Return what work in a thread finds; the bar shows meanwhile how far it is."""
-        self._share = 0.0
-        found = loop.run_in_executor(None, work, asked)
-        while not (await asyncio.wait({found}, timeout=_LOOK_EVERY))[0]:
-            self.progress.description, self.progress.value = name, self._share
-            self.progress.layout.visibility = "visible"
-        return found.result()
+            except ResonateLabError as error:
+                self._show((problem(error), b""))
+                return
+            self._reach(peak)
+        await super()._answer_beside()
 
     def _answered(self, question: _Question) -> tuple[str, bytes]:
         try:
@@ -233,28 +192,22 @@ class FleetLoad(Live):
             self._fleet, start, end, question.bound, question.within, freq, progress=watch
         )
 
-    def _watch(self, number: int) -> Callable[[Iterable[int]], Iterator[int]]:
+    def _watch(self, number: int | None) -> Callable[[Iterable[int]], Iterator[int]]:
+        """Return what counts the rows of work for a question, or for whichever is asked."""
+
         def watched(rows: Iterable[int]) -> Iterator[int]:
             whole = list(rows)
             for done, row in enumerate(whole):
-                if number != self._asked:
-                    raise _Superseded
+                if self._closed or number not in (None, self._asked):
+                    raise Superseded
                 self._share = done / len(whole)
                 yield row
 
         return watched
 
-    def _show(self, words: str, picture: bytes) -> None:
-        self.answer.value = words
-        self.picture.value = picture
-        self.picture.layout.display = None if picture else "none"
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
+    def _show(self, answer: tuple[str, bytes]) -> None:
+        self.answer.value, self.picture.value = answer
+        self.picture.layout.display = None if answer[1] else "none"
 
 
 def _words(found: Spread) -> str:

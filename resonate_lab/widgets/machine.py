@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
+from collections.abc import Callable, Mapping
+from itertools import chain, compress, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ipywidgets
@@ -14,11 +15,11 @@ from resonate_lab import _html
 from resonate_lab.engine import Engine
 from resonate_lab.errors import ResonateLabError
 from resonate_lab.instants import format_duration, format_instant
+from resonate_lab.protocol.records import TARGET_TAG
 from resonate_lab.widgets.base import (
     ANSWER,
     ROWS,
     WHOLE_LABEL,
-    Live,
     body,
     button,
     control,
@@ -27,6 +28,7 @@ from resonate_lab.widgets.base import (
     shown,
     side_by_side,
 )
+from resonate_lab.widgets.beside import Beside, Superseded, running_loop
 
 if TYPE_CHECKING:
     from resonate_lab.protocol.records import Step
@@ -35,6 +37,7 @@ __all__ = ["TimeMachine"]
 
 _PACES = (("1 step a second", 1000), ("3 steps a second", 333), ("10 steps a second", 100))
 _MOST_STEPS = 1_000_000  # of one play; the page counts them
+_LIGHT = 2_000  # rows and overdue ticks of an engine that is moved at once; more are beside
 _MOST_ROWS = 2_000_000  # in all moments that can be gone back to; a row is a pointer in each
 
 
@@ -53,14 +56,19 @@ class _Moment(NamedTuple):
         state = self.engine.state
         return len(state.promises) + len(state.schedules) + len(state.trace)
 
+    def progress(self) -> tuple[str, float]:
+        """Return how far the engine is while it moves; who knows which share that is?"""
+        return f"Taking steps: {len(self.engine.state.promises):,} promises", 1.0
 
-class TimeMachine(Live):
+
+class TimeMachine(Beside):
     """Walk through an engine's time, forwards and back, and see what each step does.
 
     *Step* takes one step; *Next instant* lets time pass to the next instant at which
     something is due, and takes all that is due then; *Back* undoes the last of these. The
     player takes step after step; its clock runs in the page, so the kernel is free between
-    two steps.
+    two steps. In a notebook an engine of more than some 2,000 schedules, promises and missed
+    ticks is moved beside the kernel, one move after another; a bar counts promises meanwhile.
 
     Parameters
     ----------
@@ -75,6 +83,8 @@ class TimeMachine(Live):
         one step; the next instant; back
     play, pace : ipywidgets.Play, ipywidgets.Dropdown
         the player: it steps whenever its ``value`` grows
+    progress : ipywidgets.FloatProgress
+        shown while a move is under way
     answer : ipywidgets.HTML
         what happened last, and what is stored
 
@@ -110,6 +120,7 @@ class TimeMachine(Live):
             )
         self._moments = deque([_Moment.of(engine.fork())])
         self._said = ""
+        self._waiting: deque[_Move | None] = deque()
         super().__init__()
         self.forward = button("Step", "Take one step, at the instant at which it is due")
         self.onward = button("Next instant", "Go to where something is due, and take all of it")
@@ -136,7 +147,7 @@ class TimeMachine(Live):
         ):
             self._heed(pressed, act)
         controls = (self.back, self.forward, self.onward, self.play, self.pace)
-        self._assemble(controls, (self.answer,))
+        self._assemble(controls, (self.progress, self.answer))
 
     @property
     def engine(self) -> Engine:
@@ -161,6 +172,45 @@ class TimeMachine(Live):
         self._go(_take_instant)
 
     def _return(self, _button: object = None) -> None:
+        self._go(None)
+
+    def _played(self, change: Mapping[str, Any]) -> None:
+        # The page's clock does not wait: what it asks for while a move waits is left out.
+        if change["new"] > change["old"] and not self._waiting:
+            self._step()
+
+    def _paced(self, change: Mapping[str, Any]) -> None:
+        self.play.interval = change["new"]
+
+    def _go(self, move: _Move | None) -> None:
+        """Make a move, None for back, after those that are under way."""
+        loop = running_loop()
+        if self._busy:
+            self._waiting.append(move)
+        elif move is None:
+            self._undone()
+        elif loop is None or _light(self.engine):
+            ahead, steps = self.engine.fork(), self.engine.state.steps
+            self._arrived(_Moment(ahead, steps), _refusal(move, ahead))
+        else:
+            self._waiting.append(move)
+            self._work = loop.create_task(self._move_beside())
+
+    async def _move_beside(self) -> None:
+        """Make the moves that wait, one after another."""
+        while self._waiting:
+            move = self._waiting.popleft()
+            if move is None:
+                self._undone()
+                continue
+            moment = _Moment(self.engine.fork(), self.engine.state.steps)
+            try:
+                refusal = await self._beside(moment.progress, _refusal, move, moment.engine)
+            except Superseded:
+                return
+            self._arrived(moment, refusal)
+
+    def _undone(self) -> None:
         self._said = ""
         if len(self._moments) > 1:
             self._moments.pop()
@@ -168,24 +218,13 @@ class TimeMachine(Live):
             self._said = "There is no moment before this one to go back to."
         self.show()
 
-    def _played(self, change: Mapping[str, Any]) -> None:
-        if change["new"] > change["old"]:
-            self._step()
-
-    def _paced(self, change: Mapping[str, Any]) -> None:
-        self.play.interval = change["new"]
-
-    def _go(self, move: Callable[[Engine], object]) -> None:
-        """Move a fork; it becomes the engine on show, unless there is nothing to take."""
-        ahead, steps = self.engine.fork(), self.engine.state.steps
-        try:
-            move(ahead)
-        except ResonateLabError as error:
-            self._said = sentence(str(error))
+    def _arrived(self, moment: _Moment, refusal: str) -> None:
+        """Put a moved fork on show, unless there was nothing to take."""
+        self._said = refusal
+        if refusal:
             self.play.playing = False
         else:
-            self._said = ""
-            self._moments.append(_Moment(ahead, steps))
+            self._moments.append(moment)
             while len(self._moments) > 2 and sum(m.rows for m in self._moments) > _MOST_ROWS:
                 self._moments.popleft()
         self.show()
@@ -194,6 +233,27 @@ class TimeMachine(Live):
         now = self._moments[-1]
         before = self._moments[-2].engine if len(self._moments) > 1 else now.engine
         return _page(now, before, self._said)
+
+
+_Move = Callable[[Engine], object]
+
+
+def _refusal(move: _Move, engine: Engine) -> str:
+    """Move an engine; return the sentence that refuses it, or nothing."""
+    try:
+        move(engine)
+    except ResonateLabError as error:
+        return sentence(str(error))
+    return ""
+
+
+def _light(engine: Engine) -> bool:
+    """Return whether a move costs so little that the kernel can make it at once."""
+    state, at = engine.state, engine.peek_ms()
+    overdue = 0 if at is None else max(0, engine.now_ms - at) // 1000
+    # No schedule has more than a tick a second.
+    rows = len(state.schedules) + len(state.promises)
+    return rows + overdue * len(state.schedules) <= _LIGHT
 
 
 def _take_instant(engine: Engine) -> None:
@@ -209,11 +269,14 @@ def _page(moment: _Moment, before: Engine, said: str) -> str:
     engine = moment.engine
     state, taken = engine.state, engine.state.steps - moment.steps
     changed = _Changes(before, engine)
+    # Counted in one pass: the state would make a table of them.
+    tasks = [row.task for row in state.promises.values() if row.task is not None]
+    messages = sum([task.queued is not None for task in tasks]) + len(state.unblocks)
     numbers = {
         "schedules": len(state.schedules),
         "promises": len(state.promises),
-        "tasks": len(state.tasks),
-        "messages in the outbox": len(state.executes) + len(state.unblocks),
+        "tasks": len(tasks),
+        "messages in the outbox": messages,
         "steps so far": state.steps,
     }
     clock = f"{format_instant(engine.now_ms)}"
@@ -225,7 +288,7 @@ def _page(moment: _Moment, before: Engine, said: str) -> str:
         _happened(engine, taken),
         _promises(changed),
         _tasks(changed),
-        side_by_side(_outbox(engine), _tags(changed)),
+        side_by_side(_outbox(engine, messages), _tags(changed)),
         _schedules(changed),
     )
 
@@ -281,20 +344,14 @@ class _Changes:
         self.schedules = self._first(after.state.schedules, before.state.schedules)
 
     @staticmethod
-    def _first(now: Mapping[str, Any], was: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    def _first(now: dict[str, Any], was: dict[str, Any]) -> list[tuple[str, Any]]:
         """Return the rows to show with their marks: what changed, then the newest."""
-        newest = reversed(list(now.items()))
-        marked: list[tuple[str, Any]] = []
-        rest: list[tuple[str, Any]] = []
-        for key, row in newest:
-            if len(marked) >= ROWS:
-                break
-            old = was.get(key)
-            if old is row:
-                if len(rest) < ROWS:
-                    rest.append(("", row))
-            else:
-                marked.append(("changed" if old is not None else "new", row))
+        # The look at every row stays within C; the newest come first.
+        differs = map(operator.is_not, reversed(now.values()), map(was.get, reversed(now)))
+        changed = dict(islice(compress(reversed(now.items()), differs), ROWS))
+        marked = [("changed" if key in was else "new", row) for key, row in changed.items()]
+        newest = islice(reversed(now.items()), 2 * ROWS)
+        rest = [("", row) for key, row in newest if key not in changed]
         return (marked + rest)[:ROWS]
 
 
@@ -332,14 +389,16 @@ def _deadline(task: Any) -> str:
     return "" if task.retry_at is None else f"sent again {format_instant(task.retry_at)}"
 
 
-def _outbox(engine: Engine) -> str:
-    executes, unblocks = engine.state.executes, engine.state.unblocks
-    latest: Iterable[tuple[str, str, str]] = (
-        *(("execute", id, row.address) for id, row in islice(reversed(executes.items()), ROWS)),
-        *(("unblock", id, address) for id, address in islice(reversed(unblocks), ROWS)),
+def _outbox(engine: Engine, total: int) -> str:
+    state = engine.state
+    executes = (
+        ("execute", row.id, row.tags.get(TARGET_TAG, ""))
+        for row in reversed(state.promises.values())
+        if row.task is not None and row.task.queued is not None
     )
-    names = ("message", "promise", "to")
-    return _table("Outbox", list(latest)[:ROWS], names, len(executes) + len(unblocks))
+    unblocks = (("unblock", id, address) for id, address in reversed(state.unblocks))
+    latest = list(islice(chain(executes, unblocks), ROWS))
+    return _table("Outbox", latest, ("message", "promise", "to"), total)
 
 
 def _tags(changes: _Changes) -> str:

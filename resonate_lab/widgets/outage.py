@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
 
 import ipywidgets
 from IPython.display import HTML
@@ -14,6 +15,7 @@ from resonate_lab.errors import ResonateLabError
 from resonate_lab.instants import EPOCH_END_MS, format_duration, format_instant, instant_ms
 from resonate_lab.protocol.profile import PROFILES, profile_named
 from resonate_lab.whatif import WhatIf, policies, read_fleet, what_if
+from resonate_lab.whatif.fleet import compile_fleet
 from resonate_lab.whatif.report import showcase
 from resonate_lab.whatif.systems import policy_named
 from resonate_lab.widgets.base import (
@@ -21,7 +23,6 @@ from resonate_lab.widgets.base import (
     PICTURE,
     ROWS,
     WHOLE_LABEL,
-    Live,
     bare_axes,
     body,
     control,
@@ -35,6 +36,7 @@ from resonate_lab.widgets.base import (
     state_signs,
     text_of,
 )
+from resonate_lab.widgets.beside import Answering, running_loop
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,11 +52,35 @@ _SLOTS = 240  # stops of the outage slider, about one to three pixels each
 _DAY_MS = 86_400_000
 _STEPS_MS = [1000 * s for s in (1, 5, 15, 30, 60, 300, 900, 1800, 3600, 7200, 21_600, 86_400)]
 _OWN = "Resonate's catch-up"
+_LIGHT_SCHEDULES, _LIGHT_TICKS = 200, 20_000  # answered at once; more are beside the kernel
+_MADE_AT_ONCE = 2_000  # schedules whose first answer is awaited by the cell that makes the widget
 _TIMEOUTS = ("1m", "15m", "1h", "6h", "1d", "7d")
 
 
-class OutageSimulator(Live):
+class _Question(NamedTuple):
+    """What the controls ask."""
+
+    down: tuple[int, int]
+    profile: str
+    policy: str | None
+    promise_timeout: str
+
+
+class _Shown(NamedTuple):
+    """An answer as it stands on the page."""
+
+    counters: str
+    tables: str = ""
+    picture: bytes = b""
+    headline: str = ""
+
+
+class OutageSimulator(Answering):
     """Drag an outage over a fleet and see what its restart brings.
+
+    In a notebook an outage of more than 200 schedules or 20,000 ticks is computed beside the
+    kernel, which stays free; a bar shows how far it is, and of the places that a slider goes
+    through meanwhile the last one counts.
 
     Parameters
     ----------
@@ -79,7 +105,9 @@ class OutageSimulator(Live):
     profile : ipywidgets.Dropdown
         its ``value`` is the name of the profile
     policy : ipywidgets.Dropdown
-        its ``value`` is the name of the policy, None for Resonate's own catch-up
+        its ``value`` is the name of the policy, "" for Resonate's own catch-up
+    progress : ipywidgets.FloatProgress
+        how far the answer is, 0 to 1
     counters, picture, tables : ipywidgets.HTML, ipywidgets.Image, ipywidgets.HTML
         the answer
 
@@ -98,7 +126,8 @@ class OutageSimulator(Live):
 
     Notes
     -----
-    A question that a control makes and `what_if` refuses is answered by its sentence.
+    A question that a control makes and `what_if` refuses is answered by its sentence; in a
+    notebook that is also said so of more than 2,000 schedules that miss too many ticks.
 
     Examples
     --------
@@ -124,13 +153,16 @@ class OutageSimulator(Live):
         chosen = None if policy is None else policy_named(policy).name
         self._fleet = read_fleet(fleet)
         timeout = text_of(promise_timeout, "promise_timeout", "1h")
-        asked = what_if(
-            self._fleet, (down, up), profile=rules, policy=chosen, promise_timeout=timeout
+        # What it refuses is refused before anything is on a page.
+        whole = len(self._fleet) <= _MADE_AT_ONCE or running_loop() is None
+        rows = self._fleet if whole else self._fleet.head(1)
+        asked = what_if(rows, (down, up), profile=rules, policy=chosen, promise_timeout=timeout)
+        self._timeline = _Timeline(asked) if whole else None
+        # To count ticks by. Where another profile reads a text otherwise it is about as many.
+        expressions, _ = compile_fleet(
+            self._fleet.head(_LIGHT_SCHEDULES + 1), asked.profile.dialect
         )
-        # Chosen once, so that the lanes stay where they are while the outage is dragged.
-        ids = asked.fleet["id"].tolist()
-        self._lanes = list(dict.fromkeys((*showcase(asked, _LANES), *ids)))[:_LANES]
-        self._timeline = _Timeline(self._lanes)
+        self._expressions = [one for one in expressions if one is not None]
         super().__init__()
         begin, end = (instant_ms(at) for at in asked.down)
         self.outage = ipywidgets.SelectionRangeSlider(
@@ -158,8 +190,8 @@ class OutageSimulator(Live):
         )
         known = [name for name, one in policies.SYSTEMS.items() if one.mode != "unstated"]
         self.policy = ipywidgets.Dropdown(
-            value=chosen,
-            options=[(_OWN, None), *((name, name) for name in (*known, *policies.VARIANTS))],
+            value=chosen or "",  # a value of None would be no choice, and shown as none
+            options=[(_OWN, ""), *((name, name) for name in (*known, *policies.VARIANTS))],
             description="Missed runs",
             style=WHOLE_LABEL,
             layout=control("17em"),
@@ -167,39 +199,44 @@ class OutageSimulator(Live):
         self.counters = ipywidgets.HTML(layout=ANSWER)
         self.picture = ipywidgets.Image(format="png", layout=PICTURE)
         self.tables = ipywidgets.HTML(layout=ANSWER)
-        views = (self.counters, scrolled(self.picture), self.tables)
+        views = (self.progress, self.counters, scrolled(self.picture), self.tables)
         self._assemble((self.outage, self.timeout, self.profile, self.policy), views)
 
     def static(self) -> HTML:
         """Return the question and its answer as they stand, as HTML that needs no kernel."""
-        try:
-            asked = self._ask()
-        except ResonateLabError as error:
-            return shown(problem(error))
-        words = f"Timeline of the outage. {asked.headline()}."
-        picture = picture_tag(words, self._timeline.png(asked))
-        return shown(_counters(asked) + picture + _tables(asked, self._lanes))
+        answer = self._answered(self._question())
+        words = f"Timeline of the outage. {answer.headline}."
+        picture = picture_tag(words, answer.picture) if answer.picture else ""
+        return shown(answer.counters + picture + answer.tables)
 
-    def _follow(self, _change: object = None) -> None:
-        try:
-            asked = self._ask()
-        except ResonateLabError as error:
-            self.counters.value, self.tables.value = problem(error), ""
-            self.picture.layout.display = "none"
-            return
-        self.counters.value = _counters(asked)  # first what is there first
-        self.picture.value = self._timeline.png(asked)
-        self.picture.layout.display = None
-        self.tables.value = _tables(asked, self._lanes)
+    def _light(self) -> bool:
+        if len(self._fleet) > _LIGHT_SCHEDULES:
+            return False
+        down, up = self.outage.value
+        counts = (one.count_ms(down + 1, up) for one in self._expressions if down < up)
+        return sum(counts) <= _LIGHT_TICKS
 
-    def _ask(self) -> WhatIf:
-        return what_if(
-            self._fleet,
-            self.outage.value,
-            profile=self.profile.value,
-            policy=self.policy.value,
-            promise_timeout=self.timeout.value,
+    def _question(self) -> _Question:
+        return _Question(
+            self.outage.value, self.profile.value, self.policy.value or None, self.timeout.value
         )
+
+    def _answered(self, question: _Question) -> _Shown:
+        try:
+            asked = what_if(self._fleet, **question._asdict())
+        except ResonateLabError as error:
+            return _Shown(problem(error))
+        self._share = 0.5
+        if self._timeline is None:
+            self._timeline = _Timeline(asked)
+        counters, tables = _counters(asked), _tables(asked, self._timeline.lanes)
+        self._share = 0.75
+        return _Shown(counters, tables, self._timeline.png(asked), asked.headline())
+
+    def _show(self, answer: _Shown) -> None:
+        self.counters.value, self.tables.value = answer.counters, answer.tables
+        self.picture.value = answer.picture
+        self.picture.layout.display = None if answer.picture else "none"
 
 
 def _slots(down: int, up: int) -> list[int]:
@@ -237,21 +274,26 @@ def _counters(asked: WhatIf) -> str:
 
 
 class _Timeline:
-    """Draws outages one after another on the same Axes."""
+    """Draws outages one after another on the same Axes, in the lanes of the first."""
 
-    def __init__(self, lanes: Sequence[str]) -> None:
-        self._lanes = lanes
+    def __init__(self, first: WhatIf) -> None:
+        # Chosen once, so that the lanes stay where they are while the outage is dragged.
+        ids = first.fleet["id"].tolist()
+        self.lanes = list(dict.fromkeys((*showcase(first, _LANES), *ids)))[:_LANES]
         self._ax = self._new_axes()
+        # A static twin may be asked for while the thread draws.
+        self._drawing = Lock()
 
     def _new_axes(self) -> Axes:
-        return bare_axes(0.8 + 0.28 * max(len(self._lanes), 2), left=0.22)
+        return bare_axes(0.8 + 0.28 * max(len(self.lanes), 2), left=0.22)
 
     def png(self, asked: WhatIf) -> bytes:
         """Return the picture of an outage."""
-        if not asked.ticks["schedule_id"].isin(self._lanes).any():
+        if not asked.ticks["schedule_id"].isin(self.lanes).any():
             return png(asked.plot(ax=self._new_axes(), lanes=()))
-        ax, lanes = emptied(self._ax), self._lanes
-        return png(asked.plot(ax=ax, lanes=lanes, max_lanes=_LANES, words=False))
+        with self._drawing:
+            ax = emptied(self._ax)
+            return png(asked.plot(ax=ax, lanes=self.lanes, max_lanes=_LANES, words=False))
 
 
 def _of_lanes(asked: WhatIf, lanes: Sequence[str]) -> pd.DataFrame:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import ipywidgets
 from IPython.display import HTML
@@ -15,17 +16,21 @@ from resonate_lab.protocol.records import LINEAGE_TAGS
 from resonate_lab.widgets.base import (
     ANSWER,
     WHOLE_LABEL,
-    Live,
     body,
     button,
     control,
     shown,
     side_by_side,
 )
+from resonate_lab.widgets.beside import Beside, Superseded, running_loop
+
+if TYPE_CHECKING:
+    from resonate_lab.engine.rows import PromiseRow
 
 __all__ = ["TagInspector"]
 
 _MOST_READ = 100_000  # promises, the newest
+_READ_AT_ONCE = 5_000  # promises; the tags of more are read beside the kernel
 _LISTED = 200
 _TABLED = 100  # tags of one promise
 _OFFERED = 200  # tags to choose from
@@ -45,8 +50,19 @@ class _Tagged(NamedTuple):
     text: str
 
 
-class TagInspector(Live):
+class _Read(NamedTuple):
+    """What was read of an engine's promises, the newest first."""
+
+    promises: list[_Tagged]
+    counts: dict[str, int]  # promises by schedule
+    offered: list[str]  # tags to choose from
+
+
+class TagInspector(Beside):
     """Follow a schedule to the promises it fired, to their tags, to what they called.
+
+    In a notebook the tags of more than 5,000 promises are read beside the kernel, which stays
+    free; a bar shows how far that is, and what was read before stands meanwhile.
 
     Parameters
     ----------
@@ -60,6 +76,8 @@ class TagInspector(Live):
         of them to show
     newer, older : ipywidgets.Button
         one up, one down in the list
+    progress : ipywidgets.FloatProgress
+        how far reading is, 0 to 1
     answer : ipywidgets.HTML
         how many there are, the tags of the one that is chosen, and its call graph
 
@@ -79,6 +97,8 @@ class TagInspector(Live):
     True
     >>> inspector.close()
     """
+
+    _unread: list[PromiseRow] | None = None
 
     def __init__(self, engine: Engine) -> None:
         if not isinstance(engine, Engine):
@@ -108,14 +128,41 @@ class TagInspector(Live):
         self._heed(self.older, self._down)
         self.answer = ipywidgets.HTML(layout=ANSWER)
         self._matching: list[_Tagged] = []
-        self._read()
+        self._promises: list[_Tagged] = []
         controls = (self.schedule, self.tag, self.promise, self.newer, self.older)
-        self._assemble(controls, (self.answer,))
+        self._read_anew()
+        self._assemble(controls, (self.progress, self.answer))
 
     def show(self) -> None:
         """Read the engine anew, after something happened in it."""
-        self._read()
+        self._read_anew()
         self._follow()
+
+    def _read_anew(self) -> None:
+        # Rows never change, so those of now can be read at leisure.
+        rows = list(islice(reversed(self._engine.state.promises.values()), _MOST_READ))
+        loop = running_loop()
+        if self._busy:
+            self._unread = rows
+        elif loop is None or len(rows) <= _READ_AT_ONCE:
+            self._offer(self._read(rows))
+        else:
+            self._unread = rows
+            self._work = loop.create_task(self._read_beside())
+
+    async def _read_beside(self) -> None:
+        """Read what is unread, and anew if there is more by then."""
+        while (rows := self._unread) is not None:
+            self._unread = None
+            try:
+                found = await self._beside(self._look, self._read, rows)
+            except Superseded:
+                return
+            self._offer(found)
+            self._follow()
+
+    def _look(self) -> tuple[str, float]:
+        return "Reading tags", self._share
 
     def static(self) -> HTML:
         """Return the question and its answer as they stand, as HTML that needs no kernel."""
@@ -137,12 +184,9 @@ class TagInspector(Live):
             last = len(self.promise.options) - 1
             self.promise.index = min(max(self.promise.index + by, 0), last)
 
-    def _read(self) -> None:
-        rows = islice(reversed(self._engine.state.promises.values()), _MOST_READ)
-        self._promises = []
-        counts: dict[str, int] = dict.fromkeys(self._engine.state.schedules, 0)
-        offered: dict[str, None] = {}
-        for row in rows:
+    def _read(self, rows: Sequence[PromiseRow]) -> _Read:
+        promises, counts, offered = [], dict[str, int](), dict[str, None]()
+        for at, row in enumerate(rows):
             tags = row.all_tags()
             schedule = None if row.firing is None else row.firing.schedule_id
             if schedule is not None:
@@ -151,13 +195,20 @@ class TagInspector(Live):
             if len(offered) < _OFFERED:
                 offered.update(dict.fromkeys(_offered(tags)))
             found = _Tagged(row.id, schedule, row.state, row.created_at, tags, "\n".join(pairs))
-            self._promises.append(found)
-        chosen = self.schedule.value
+            promises.append(found)
+            self._share = at / len(rows)
+        return _Read(promises, counts, list(offered))
+
+    def _offer(self, read: _Read) -> None:
+        """Let the controls choose among what was read."""
+        self._promises = read.promises
+        counts = dict.fromkeys(self._engine.state.schedules, 0) | read.counts
         names = sorted(counts)[:_MOST_OFFERED]
         options = [(f"{_html.plain(name, 80)} ({counts[name]:,})", name) for name in names]
+        chosen = self.schedule.value
         self.schedule.options = [(f"all ({len(self._promises):,})", _ANY), *options]
         self.schedule.value = chosen if chosen in names else _ANY
-        self.tag.options = list(offered)
+        self.tag.options = read.offered
 
     def _follow(self, _change: object = None) -> None:
         schedule, text = self.schedule.value, self.tag.value
@@ -182,6 +233,8 @@ class TagInspector(Live):
         first = f", the newest {_LISTED} are listed" if count > _LISTED else ""
         read = f" The newest {_MOST_READ:,} were read." if total > _MOST_READ else ""
         head = f'<p role="status">{of}{first}.{read}</p>'
+        if total and not self._promises:
+            return body('<p role="status">The tags of the promises are being read.</p>')
         if found is None:
             return body(head, "<p>No promise has such a tag.</p>" if total else "")
         tags = list(found.tags.items())[:_TABLED]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import ipywidgets
@@ -14,7 +15,6 @@ from resonate_lab.widgets.base import (
     ANSWER,
     PICTURE,
     WHOLE_LABEL,
-    Live,
     bare_axes,
     body,
     button,
@@ -26,6 +26,7 @@ from resonate_lab.widgets.base import (
     shown,
     state_signs,
 )
+from resonate_lab.widgets.beside import Answering
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,14 +36,16 @@ if TYPE_CHECKING:
 __all__ = ["TickTimeline"]
 
 _LEAST_MS = 10_000  # of a window
+_LIGHT_TICKS = 20_000  # drawn at once; windows on more are drawn beside the kernel
 _STEPS = 1_000  # of the whole, in which a window begins; a window moves by less when it is small
 
 
-class TickTimeline(Live):
+class TickTimeline(Answering):
     """Pan and zoom through the ticks of an outage, up to millions of them.
 
     Only what the window shows is drawn, and where it shows more ticks than there are pixels,
-    they are counted by pixel first; see `plots.catch_up_timeline`.
+    they are counted by pixel first; see `plots.catch_up_timeline`. In a notebook the picture
+    of more than 20,000 ticks is drawn beside the kernel, which stays free.
 
     Parameters
     ----------
@@ -63,6 +66,8 @@ class TickTimeline(Live):
         half a window back, half a window on
     window : pair of int
         the window on show, ms since the Unix epoch, UTC
+    progress : ipywidgets.FloatProgress
+        shown while a picture is drawn that takes long
     words, picture : ipywidgets.HTML, ipywidgets.Image
         the answer
 
@@ -85,6 +90,8 @@ class TickTimeline(Live):
     >>> timeline.close()
     """
 
+    _doing = "Drawing"
+
     def __init__(
         self, ticks: pd.DataFrame, down: tuple[Instant, Instant] | None = None, *, lanes: int = 16
     ) -> None:
@@ -100,6 +107,8 @@ class TickTimeline(Live):
         self._last = instant_ms(at.iloc[-1]) if len(at) else 0
         self._ax = bare_axes(1.0 + 0.28 * max(len(self._lanes), 2), left=0.24)
         self._signs = state_signs(self._ticks)
+        # A static twin may be asked for while the thread draws.
+        self._drawing = Lock()
         super().__init__()
         spans = _spans(self._last - self._first)
         self.zoom = ipywidgets.SelectionSlider(
@@ -120,7 +129,7 @@ class TickTimeline(Live):
         self._heed(self.earlier, self._back)
         self._heed(self.later, self._on)
         controls = (self.zoom, self.place, self.earlier, self.later)
-        self._assemble(controls, (self.words, scrolled(self.picture)))
+        self._assemble(controls, (self.progress, self.words, scrolled(self.picture)))
 
     @property
     def window(self) -> tuple[int, int]:
@@ -134,7 +143,7 @@ class TickTimeline(Live):
         """Return the window on show as HTML that needs no kernel."""
         begin, end = self.window
         words = f"Timeline from {format_instant(begin)} to {format_instant(end)}."
-        return shown(self._words() + picture_tag(words, self._png()))
+        return shown(self._words() + picture_tag(words, self._answered(self.window)))
 
     def _back(self, _button: object = None) -> None:
         self._move(-0.5)
@@ -149,11 +158,21 @@ class TickTimeline(Live):
         middle = ((begin + end) / 2 - self._first + windows * (end - begin)) / whole
         self.place.value = min(max(middle, 0.0), 1.0)
 
-    def _follow(self, _change: object = None) -> None:
+    def _follow(self, change: object = None) -> None:
         whole = max(self._last - self._first, 1)
         self.place.step = min(1 / _STEPS, self.zoom.value / whole / 10)
-        self.words.value = self._words()
-        self.picture.value = self._png()
+        self.words.value = self._words()  # first what is there first
+        super()._follow(change)
+
+    def _light(self) -> bool:
+        return len(self._ticks) <= _LIGHT_TICKS
+
+    def _question(self) -> tuple[int, int]:
+        return self.window
+
+    def _show(self, answer: bytes) -> None:
+        self.picture.value = answer
+        self.picture.layout.display = None
 
     def _words(self) -> str:
         begin, end = self.window
@@ -170,18 +189,19 @@ class TickTimeline(Live):
             "state has a strip of the lane instead, in this order; the darker it is, the more.</p>",
         )
 
-    def _png(self) -> bytes:
-        return png(
-            plots.catch_up_timeline(
-                self._ticks,
-                down=self._down,
-                window=self.window,
-                lanes=self._lanes,
-                max_lanes=max(len(self._lanes), 1),
-                words=False,
-                ax=emptied(self._ax),
+    def _answered(self, question: tuple[int, int]) -> bytes:
+        with self._drawing:
+            return png(
+                plots.catch_up_timeline(
+                    self._ticks,
+                    down=self._down,
+                    window=question,
+                    lanes=self._lanes,
+                    max_lanes=max(len(self._lanes), 1),
+                    words=False,
+                    ax=emptied(self._ax),
+                )
             )
-        )
 
 
 def _spans(whole: int) -> list[int]:
