@@ -181,6 +181,29 @@ class TestRows:
         assert len(audit_counts(empty)) == len(misread(empty)) == 0
 
 
+class TestZonesInKubernetesSchedules:
+    @pytest.mark.parametrize(
+        ("text", "proposed"),
+        [
+            ("TZ=UTC 0 9 * * *", ("0 9 * * *", "")),
+            ("CRON_TZ=UTC 0 9 * * 1-5", ("0 9 * * MON-FRI", "")),
+            ("CRON_TZ=Asia/Tokyo 0 9 * * *", ("0 0 * * *", "")),
+            ("TZ=Europe/Berlin 0 9 * * *", ("0 8 * * *", "0 7 * * *")),
+            ("TZ=UTC 0 9 * * 9", ("", "")),
+            ("TZ=Nowhere/Else 0 9 * * *", ("", "")),
+        ],
+    )
+    def test_are_refused_as_written_and_the_times_kept(self, text, proposed):
+        row = one(text, "kubernetes")
+        with pytest.raises(CronError):
+            CronExpression(text)
+        assert row["verdict"] == "refused"
+        assert (row["proposed"], row["proposed_second"]) == proposed
+        assert row["proven"] == (proposed != ("", ""))
+        assert row["reason"].startswith("a Resonate expression names no zone; ")
+        assert row[["differs_at", "ours_at", "theirs_at"]].isna().all()
+
+
 class TestMisread:
     def test_rows_with_the_same_change_are_one(self, public):
         found = misread(public)
@@ -194,6 +217,26 @@ class TestMisread:
     def test_what_is_refused_says_so(self, public):
         refused = misread(public)["resonate_does"].str.startswith("Refuses it: ")
         assert refused.any()
+
+    @pytest.mark.parametrize(
+        ("source", "text", "means", "instead"),
+        [
+            ("quartz", "0 9 * * 1-5", "No times that repeat in Quartz.", "nothing to translate"),
+            ("crontab", "61 9 * * 1", "No times that repeat in a crontab.", "nothing to translate"),
+            ("crontab", "@reboot", "No times that repeat in a crontab.", "nothing to translate"),
+            ("aws", "cron(0 9 ? * 9 *)", "No times that repeat in EventBridge.", "nothing to"),
+            ("aws", "rate(7 minutes)", "No single Resonate expression", "no single expression"),
+            ("quartz", "0 0 9 LW * ?", "At 09:00 UTC, on the last weekday", "no single expression"),
+            ("resonate-0.9.8", "0 9 * * 8", "No times that repeat in Resonate 0.9.8.", "nothing"),
+            ("kubernetes", "TZ=UTC 0 9 * * *", "At 09:00 UTC, every day.", "0 9 * * *"),
+        ],
+    )
+    def test_what_means_nothing_where_it_comes_from_is_not_translated(
+        self, source, text, means, instead
+    ):
+        found = misread(audit(pd.DataFrame({"cron": [text]}), source, after=AFTER)).iloc[0]
+        assert found["author_means"].startswith(means)
+        assert found["write_instead"].startswith(instead)
 
     def test_categories_are_the_documented_ones(self, public):
         assert public["verdict"].dtype == VERDICTS

@@ -319,12 +319,25 @@ def _author_means(row: Any) -> str:
     if parts:
         also = " In turn with: " if BY_SEASON in row.reason else " Also: "
         return also.join(CronExpression(text).explain() for text in parts)
+    if not _means_something(row):
+        return f"No times that repeat {_IN[row.reading]}."
     if row.reading == "quartz":
-        try:
-            return CronExpression(row.cron, "quartz").explain()
-        except CronError:
-            return "Nothing: Quartz refuses it too."
+        return CronExpression(row.cron, "quartz").explain()
     return "No single Resonate expression says it."
+
+
+def _means_something(row: Any) -> bool:
+    """Return whether a text without a proposal is one at all where it comes from."""
+    try:
+        if row.reading in elsewhere.SYSTEMS:
+            elsewhere.system_reading(row.cron, row.reading, CronExpression)
+        elif row.reading == "crontab":
+            crontab.crontab_reading(row.cron)
+        else:
+            CronExpression(row.cron, row.reading)
+    except ValueError:
+        return False
+    return True
 
 
 def _resonate_does(row: Any) -> str:
@@ -336,7 +349,7 @@ def _resonate_does(row: Any) -> str:
 
 def _write_instead(row: Any) -> str:
     if not row.proposed:
-        return "no single expression"
+        return "no single expression" if _means_something(row) else "nothing to translate"
     both = " in turn with " if BY_SEASON in row.reason else " and "
     return both.join(text for text in (row.proposed, row.proposed_second) if text)
 
@@ -365,6 +378,9 @@ _IN = {
     "aws": "in EventBridge",
     "kubernetes": "in Kubernetes",
     "airflow": "in Airflow",
+    "quartz": "in Quartz",
+    "resonate": "in Resonate",
+    "resonate-0.9.8": "in Resonate 0.9.8",
 }
 _VERDICT_OF = {
     "same": "same",
@@ -378,16 +394,21 @@ _VERDICT_OF = {
 def _judged(text: str, reading: str, zone: str, after_ms: int) -> _Row:
     if not text.strip() and reading not in elsewhere.SYSTEMS:
         return _Row("refused", "the cron cell is blank: write an expression")
-    note = ""
     inline = _INLINE_ZONE.match(text) if reading == "kubernetes" else None
     if inline:
         if zone:
             return _Row("refused", f"{inline[1]}= in the schedule and timeZone exclude each other")
         zone, text = inline[2], text[inline.end() :]
-        note = f"; {inline[1]}= in a schedule is refused by Kubernetes since 1.29, timeZone is not"
     row = _compared(text, reading, zone, after_ms)
+    if inline:
+        texts = (text,) if row.verdict == "same" else (row.proposed, row.proposed_second)
+        reason = (
+            f"a Resonate expression names no zone; {row.reason.split('; they part')[0]}; "
+            f"{inline[1]}= in a schedule is refused by Kubernetes since 1.29, timeZone is not"
+        )
+        row = _with_proposal(_Row("refused", reason), tuple(filter(None, texts)))
     codes = ", ".join(dict.fromkeys(_codes(text, after_ms)))
-    return row._replace(reason=row.reason + note, findings=codes)
+    return row._replace(findings=codes)
 
 
 _INLINE_ZONE = re.compile(r"(CRON_TZ|TZ)=(\S*)\s+")
