@@ -170,7 +170,7 @@ def table(
     ----------
     rows : iterable of sequences
         one sequence a row, one cell a column; None shows as an empty cell, numbers stand
-        to the right, a text is cut after 400 characters
+        to the right, whole ones with thousands separators, a text is cut after 400 characters
     columns : sequence of str
         the headings
     limit : int
@@ -215,6 +215,8 @@ def table(
 
 
 def _cell(content: object, side: str) -> str:
+    if isinstance(content, int) and not isinstance(content, bool):
+        content = f"{content:,}"
     text = "" if content is None else escape(content, _CELL_LIMIT)
     return f'<td style="{breaking(text)}{_CELL}{side}">{text}</td>'
 

@@ -363,10 +363,7 @@ def load(
     ids = 5 if show.console().width >= 120 else 2
     found = rl.peaks(counted, peaks, ids=ids)[["at", "ticks", "schedules", "busiest"]]
     show.say()
-    show.say(
-        f"{counted.sum():,} ticks of {len(counted.fleet):,} schedules in {len(counted):,} bins of "
-        f"{freq}: {counted.mean():,.1f} a bin, at most {counted.max():,}."
-    )
+    show.say(f"{counted.headline()}.")
     show.print_table(
         "The busiest bins",
         found.rename(columns={"at": "from (UTC)"}),
