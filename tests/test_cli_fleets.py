@@ -84,7 +84,7 @@ READERS = {
     "collisions": ("--run-time", "5min"),
     "spread": ("--bound", "2"),
 }
-BOMB = gzip.compress(bytes(2**22))
+BOMB = gzip.compress(bytes(2**22), mtime=0)
 LAME = record()
 del LAME["id"]
 BAD = {
