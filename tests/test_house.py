@@ -31,6 +31,8 @@ FLOORS = {
     "cron.mend": 1,
     "cron.lint": 1,
     "cron.crontab": 1,
+    "cron.translation": 1,
+    "cron.comparison": 1,
     "cron.elsewhere": 1,
     "cron.localtime": 1,
     "protocol": 1,

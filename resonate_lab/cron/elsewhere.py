@@ -16,22 +16,20 @@ clock.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from resonate_lab.cron.crontab import CrontabError, crontab_reading
 from resonate_lab.cron.reading import (
     MONTHS,
     WEEKDAYS,
     YEARS,
+    Make,
     Reading,
     dialect_reading,
     number_text,
     shown,
 )
 from resonate_lab.errors import ResonateLabError
-
-if TYPE_CHECKING:
-    from resonate_lab.cron.crontab import Make
 
 __all__ = ["SYSTEMS", "ElsewhereError", "Interval", "interval_texts", "system_reading"]
 

@@ -371,11 +371,13 @@ class CronExpression(Cron):
         """
         import pandas as pd
 
-        from resonate_lab.cron import crontab
+        from resonate_lab.cron import comparison
 
         after_ms = time.time_ns() // 1_000_000 if after is None else instant_ms(after, "after")
-        rows = crontab.compare(self, other, after_ms, n)
-        found = crontab.verdict(self.text, type(self), after_ms, other=other, dialect=self.dialect)
+        rows = comparison.compare(self, other, after_ms, n)
+        found = comparison.verdict(
+            self.text, type(self), after_ms, other=other, dialect=self.dialect
+        )
         frame = pd.DataFrame(
             {
                 "tick": pd.Series([row["tick"] for row in rows], dtype="int64"),

@@ -35,10 +35,11 @@ from dataclasses import dataclass
 from math import lcm
 from typing import TYPE_CHECKING, Literal
 
-from resonate_lab.cron.crontab import Make, crontab_weekdays
+from resonate_lab.cron.crontab import crontab_weekdays
 from resonate_lab.cron.explain import MONTH_NAMES, joined, listed, weekday_words
 from resonate_lab.cron.mend import FIELD_NAMES, mend
 from resonate_lab.cron.reading import (
+    Make,
     dialect_reading,
     field_value,
     number_text,

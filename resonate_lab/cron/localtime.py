@@ -34,13 +34,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from resonate_lab.cron.reading import Reading, dialect_reading, number_text, weekday_text
+from resonate_lab.cron.reading import Make, Reading, dialect_reading, number_text, weekday_text
 from resonate_lab.errors import ResonateLabError
 from resonate_lab.instants import format_duration
 
 if TYPE_CHECKING:
     from resonate_lab._fastcron import Cron
-    from resonate_lab.cron.crontab import Make
 
 __all__ = [
     "FIRST_YEAR",

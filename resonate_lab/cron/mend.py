@@ -27,21 +27,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from resonate_lab.cron.crontab import (
-    CrontabError,
-    Make,
-    crontab_weekdays,
-    translate,
-    translate_reading,
-)
+from resonate_lab.cron.crontab import CrontabError, crontab_weekdays
 from resonate_lab.cron.reading import (
     MONTHS,
     WEEKDAYS,
+    Make,
     dialect_reading,
     field_value,
     number_text,
     weekday_text,
 )
+from resonate_lab.cron.translation import translate, translate_reading
 
 if TYPE_CHECKING:
     from resonate_lab._fastcron import CronError

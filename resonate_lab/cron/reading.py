@@ -15,16 +15,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from resonate_lab._fastcron import Cron
 
 __all__ = [
+    "ALL_DAYS",
+    "ALL_WEEKDAYS",
     "MONTHS",
     "NEVER",
     "WEEKDAYS",
     "YEARS",
+    "Make",
     "Reading",
     "dialect_reading",
     "field_value",
@@ -42,9 +45,16 @@ MONTHS = (
     *("JAN", "FEB", "MAR", "APR", "MAY", "JUN"),
     *("JUL", "AUG", "SEP", "OCT", "NOV", "DEC"),
 )
-_ALL_DAYS = range(1, 32)
+ALL_DAYS, ALL_WEEKDAYS = range(1, 32), range(1, 8)
 
 _Times = tuple[Sequence[int], ...]  # hours, minutes, seconds; or the last of them
+
+
+class Make(Protocol):
+    """Compiles a text in a dialect; raises CronError, a ValueError. A class `Cron` is one."""
+
+    def __call__(self, text: str, dialect: str = ..., /) -> Cron:
+        """Return the compiled expression."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +191,7 @@ _NO_DAYS = (0,) * 12
 # _WEEKDAY_DAYS[first][weekday]: the days on a weekday, bit d = day d, in a month that
 # begins on weekday `first` (0 = Sunday); weekdays count from 1 = Sunday.
 _WEEKDAY_DAYS = [
-    [sum(1 << day for day in _ALL_DAYS if (first + day - 1) % 7 == w - 1) for w in range(8)]
+    [sum(1 << day for day in ALL_DAYS if (first + day - 1) % 7 == w - 1) for w in range(8)]
     for first in range(7)
 ]
 

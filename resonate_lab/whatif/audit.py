@@ -1,6 +1,6 @@
 """What the expressions of a fleet mean under Resonate, beside what their authors meant.
 
-The comparison itself is `resonate_lab.cron.crontab`, the grammars of other systems are
+The comparison itself is `resonate_lab.cron.comparison`, the grammars of other systems are
 `resonate_lab.cron.elsewhere`, other zones are `resonate_lab.whatif.moved`; here they are
 asked for every row, once for equal rows, and the answers become a frame.
 """
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from resonate_lab import frames
-from resonate_lab.cron import CronError, CronExpression, crontab, elsewhere, lint
+from resonate_lab.cron import CronError, CronExpression, comparison, crontab, elsewhere, lint
 from resonate_lab.cron.localtime import ZoneError, zone_named
 from resonate_lab.cron.reading import NEVER
 from resonate_lab.errors import FleetError, WindowError
@@ -218,7 +218,7 @@ def audit(
     Notes
     -----
     Verdicts and proposals are proved, not sampled: the sets of instants are compared as a
-    whole (see `resonate_lab.cron.crontab`). About 1 ms a distinct expression; in another
+    whole (see `resonate_lab.cron.comparison`). About 1 ms a distinct expression; in another
     zone some 10 ms, and half a second a zone.
 
     In a zone the author's instants are those at which the wall clock shows the times. What
@@ -430,11 +430,11 @@ def _compared(text: str, reading: str, zone: str, after_ms: int) -> _Row:
             return _Row("unclear" if _accepted(text) else "refused", str(error))
         if isinstance(there, elsewhere.Interval):
             return _interval(text, there)
-        found = crontab.against(
+        found = comparison.against(
             text, CronExpression, after_ms, there, _IN[reading], seconds_last=reading == "airflow"
         )
     else:
-        found = crontab.verdict(text, CronExpression, after_ms, other=reading)
+        found = comparison.verdict(text, CronExpression, after_ms, other=reading)
         there = None
     texts = found.translation.texts if found.translation else ()
     row = _with_proposal(_Row(_VERDICT_OF[found.verdict], found.reason), texts)
@@ -470,7 +470,7 @@ _AWS_FIELDS = (
 )
 
 
-def _reason(found: crontab.Comparison) -> str:
+def _reason(found: comparison.Comparison) -> str:
     return found.translation.reason if found.translation else found.reason
 
 

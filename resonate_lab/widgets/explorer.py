@@ -14,7 +14,7 @@ import pandas as pd
 from IPython.display import HTML
 
 from resonate_lab import _html, plots
-from resonate_lab.cron import DIALECTS, CronError, CronExpression, crontab, lint
+from resonate_lab.cron import DIALECTS, CronError, CronExpression, comparison, crontab, lint
 from resonate_lab.errors import WindowError
 from resonate_lab.instants import EPOCH_END_MS, format_duration, format_instant, instant_ms
 from resonate_lab.whatif.load import Bins, tallied
@@ -189,7 +189,7 @@ def _in_words(days: pd.Series) -> str:
 
 def _meaning(text: str, dialect: str, zone: str, after_ms: int) -> str:
     """Return what a text means, or why it is refused, as HTML."""
-    beside = crontab.verdict(text, CronExpression, after_ms, dialect=dialect)
+    beside = comparison.verdict(text, CronExpression, after_ms, dialect=dialect)
     try:
         cron = CronExpression(text, dialect)
     except CronError as error:
@@ -262,7 +262,7 @@ def _finding_table(findings: Sequence[lint.Finding]) -> str:
     return _html.table(rows, ("finding", "what", "write instead")) if rows else ""
 
 
-def _crontab_words(beside: crontab.Comparison) -> str:
+def _crontab_words(beside: comparison.Comparison) -> str:
     """Return in a sentence or two what the text means in a crontab."""
     if beside.verdict == "refused-both":
         return ""
