@@ -92,6 +92,7 @@ FLOORS = {
     "whatif.moved": 4,
     "whatif.live": 4,
     "whatif.audit": 4,
+    "whatif.judged": 4,
     "whatif.answer": 4,
     "whatif.report": 4,
     "whatif.zones": 4,

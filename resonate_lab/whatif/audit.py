@@ -1,28 +1,25 @@
 """What the expressions of a fleet mean under Resonate, beside what their authors meant.
 
-The comparison itself is `resonate_lab.cron.comparison`, the grammars of other systems are
-`resonate_lab.cron.elsewhere`, other zones are `resonate_lab.whatif.moved`; here they are
-asked for every row, once for equal rows, and the answers become a frame.
+One expression is judged by `resonate_lab.whatif.judged`; here it is asked for every row, once
+for equal rows, and the answers become a frame.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from resonate_lab import frames
-from resonate_lab.cron import CronError, CronExpression, comparison, crontab, elsewhere, lint
-from resonate_lab.cron.localtime import ZoneError, zone_named
-from resonate_lab.cron.reading import NEVER
+from resonate_lab.cron import CronExpression, crontab, elsewhere
 from resonate_lab.errors import FleetError, WindowError
-from resonate_lab.instants import EPOCH_END_MS, format_duration, format_instant, instant_ms
+from resonate_lab.instants import EPOCH_END_MS, format_instant, instant_ms
 from resonate_lab.whatif.answer import AnswerFrame, Table, counted
-from resonate_lab.whatif.fleet import Source, is_utc, read_fleet
-from resonate_lab.whatif.moved import BY_SEASON, moved, part_ms
+from resonate_lab.whatif.fleet import Source, read_fleet
+from resonate_lab.whatif.judged import PLACES, Judged, judged
+from resonate_lab.whatif.moved import BY_SEASON
 from resonate_lab.whatif.partitions import partitions_of
 
 if TYPE_CHECKING:
@@ -53,20 +50,6 @@ _READING_NAMES = {
 }
 READINGS = tuple(sorted(set(_READING_NAMES.values())))
 """The readings with which an expression can be compared."""
-
-
-class _Row(NamedTuple):
-    """What the audit says of one expression; instants in ms, -1 for none."""
-
-    verdict: str
-    reason: str
-    differs_at: int = -1
-    ours_at: int = -1
-    theirs_at: int = -1
-    proposed: str = ""
-    proposed_second: str = ""
-    proven: bool = False
-    findings: str = ""
 
 
 class Audit(AnswerFrame):
@@ -246,12 +229,12 @@ def audit(
     readings = _readings(frame, source)
     texts = frame["cron"].tolist()
     zones = frame["zone"].tolist() if "zone" in frame else [""] * len(frame)
-    known: dict[tuple[str, str, str], _Row] = {}
+    known: dict[tuple[str, str, str], Judged] = {}
     rows = []
     for at in progress(range(len(frame))):
         key = (texts[at], readings[at], zones[at])
         if key not in known:
-            known[key] = _judged(*key, after_ms)
+            known[key] = judged(*key, after_ms)
         rows.append(known[key])
     return _framed(frame, readings, zones, rows)
 
@@ -320,7 +303,7 @@ def _author_means(row: Any) -> str:
         also = " In turn with: " if BY_SEASON in row.reason else " Also: "
         return also.join(CronExpression(text).explain() for text in parts)
     if not _means_something(row):
-        return f"No times that repeat {_IN[row.reading]}."
+        return f"No times that repeat {PLACES[row.reading]}."
     if row.reading == "quartz":
         return CronExpression(row.cron, "quartz").explain()
     return "No single Resonate expression says it."
@@ -373,178 +356,10 @@ def _readings(fleet: pd.DataFrame, source: str) -> list[str]:
     return readings
 
 
-_IN = {
-    "crontab": "in a crontab",
-    "aws": "in EventBridge",
-    "kubernetes": "in Kubernetes",
-    "airflow": "in Airflow",
-    "quartz": "in Quartz",
-    "resonate": "in Resonate",
-    "resonate-0.9.8": "in Resonate 0.9.8",
-}
-_VERDICT_OF = {
-    "same": "same",
-    "different": "different",
-    "refused-here": "refused",
-    "refused-both": "refused",
-    "refused-there": "unclear",
-}
-
-
-def _judged(text: str, reading: str, zone: str, after_ms: int) -> _Row:
-    if not text.strip() and reading not in elsewhere.SYSTEMS:
-        return _Row("refused", "the cron cell is blank: write an expression")
-    inline = _INLINE_ZONE.match(text) if reading == "kubernetes" else None
-    if inline:
-        if zone:
-            return _Row("refused", f"{inline[1]}= in the schedule and timeZone exclude each other")
-        zone, text = inline[2], text[inline.end() :]
-    row = _compared(text, reading, zone, after_ms)
-    if inline:
-        texts = (text,) if row.verdict == "same" else (row.proposed, row.proposed_second)
-        reason = (
-            f"a Resonate expression names no zone; {row.reason.split('; they part')[0]}; "
-            f"{inline[1]}= in a schedule is refused by Kubernetes since 1.29, timeZone is not"
-        )
-        row = _with_proposal(_Row("refused", reason), tuple(filter(None, texts)))
-    codes = ", ".join(dict.fromkeys(_codes(text, after_ms)))
-    return row._replace(findings=codes)
-
-
-_INLINE_ZONE = re.compile(r"(CRON_TZ|TZ)=(\S*)\s+")
-
-
-def _codes(text: str, after_ms: int) -> Iterable[str]:
-    try:
-        return [finding.code for finding in lint.lint(CronExpression(text), after_ms)]
-    except CronError as error:
-        return [finding.code for finding in lint.lint_refused(error)]
-
-
-def _compared(text: str, reading: str, zone: str, after_ms: int) -> _Row:
-    if reading in elsewhere.SYSTEMS:
-        try:
-            there = elsewhere.system_reading(text, reading, CronExpression)
-        except elsewhere.ElsewhereError as error:
-            # Whether the server takes the text is no news: it never meant times.
-            return _Row("unclear" if _accepted(text) else "refused", str(error))
-        if isinstance(there, elsewhere.Interval):
-            return _interval(text, there)
-        found = comparison.against(
-            text, CronExpression, after_ms, there, _IN[reading], seconds_last=reading == "airflow"
-        )
-    else:
-        found = comparison.verdict(text, CronExpression, after_ms, other=reading)
-        there = None
-    texts = found.translation.texts if found.translation else ()
-    row = _with_proposal(_Row(_VERDICT_OF[found.verdict], found.reason), texts)
-    if found.translation and not texts:
-        row = row._replace(reason=f"{found.reason}; {found.translation.reason}")
-    if found.verdict == "refused-both" and reading == "crontab" and _NO_TIME.search(text):
-        row = row._replace(reason=_crontab_refusal(text))
-    if reading == "aws" and (row.verdict == "different" or text.strip().startswith("cron(")):
-        row = row._replace(reason=_AWS_FIELDS if texts else f"{_AWS_FIELDS}; {_reason(found)}")
-    if not is_utc(zone):
-        return _in_zone(
-            text, row, texts or ((text,) if row.verdict == "same" else ()), zone, after_ms
-        )
-    if found.first_difference_ms is None:
-        return row
-    before = found.first_difference_ms - 1000
-    if reading == "crontab":
-        theirs = next(iter(crontab.crontab_fires_ms(text, before, 1)), None)
-    elif there is not None:
-        theirs = there.parts_from(NEVER, before)
-    else:
-        theirs = CronExpression(text, reading).next_ms(before)
-    return row._replace(
-        differs_at=found.first_difference_ms,
-        ours_at=_or_none(CronExpression(text).next_ms(before)),
-        theirs_at=_or_none(theirs),
-    )
-
-
-_AWS_FIELDS = (
-    "EventBridge's six fields begin with the minute and end with the year, the server's begin "
-    "with the second"
-)
-
-
-def _reason(found: comparison.Comparison) -> str:
-    return found.translation.reason if found.translation else found.reason
-
-
-_NO_TIME = re.compile(r"^\s*@reboot|~", re.IGNORECASE)
-
-
-def _crontab_refusal(text: str) -> str:
-    """Why a crontab's text means no instants, where that is the better reason."""
-    try:
-        crontab.crontab_reading(text)
-    except crontab.CrontabError as error:
-        return str(error)
-    raise AssertionError(f"{text!r} was refused before")
-
-
-def _accepted(text: str) -> bool:
-    try:
-        CronExpression(text)
-    except CronError:
-        return False
-    return True
-
-
-def _interval(text: str, interval: elsewhere.Interval) -> _Row:
-    """Judge a text that counts from the moment it was made: no clock says when that was."""
-    texts = elsewhere.interval_texts(interval.seconds)
-    length = format_duration(interval.seconds * 1000)
-    if texts:
-        reason = (
-            f"it fires every {length}, counted from {interval.begins}; what is proposed has the "
-            "same distances, counted from midnight UTC"
-        )
-    else:
-        reason = (
-            f"it fires every {length}, counted from {interval.begins}, and no one or two "
-            "expressions keep that distance from day to day"
-        )
-    return _with_proposal(_Row("refused", reason), texts)
-
-
-def _in_zone(text: str, row: _Row, local: tuple[str, ...], zone: str, after_ms: int) -> _Row:
-    """Judge a row whose times are those of another clock than UTC's."""
-    try:
-        zone_named(zone)
-    except ZoneError as error:
-        return _Row("refused", str(error))
-    if not local:
-        # What no expression says for a clock at UTC, none says for another.
-        return row
-    wall = [CronExpression(one) for one in local]
-    ours = CronExpression(text) if row.verdict != "refused" else None
-    found = moved(wall, ours, zone, after_ms)
-    if found.plain:
-        return _Row("same", found.reason)
-    first = "" if row.verdict == "same" else f"{row.reason.split('; they part')[0]}; "
-    verdict = "refused" if ours is None else "different"
-    row = _with_proposal(_Row(verdict, first + found.reason), found.texts)
-    if ours is None:
-        return row
-    differs, ours_at, theirs_at = part_ms(wall, ours, zone, after_ms)
-    return row._replace(differs_at=differs, ours_at=ours_at, theirs_at=theirs_at)
-
-
-def _with_proposal(row: _Row, texts: tuple[str, ...]) -> _Row:
-    first, second = (*texts, "", "")[:2]
-    return row._replace(proposed=first, proposed_second=second, proven=bool(texts))
-
-
-def _or_none(ms: int | None) -> int:
-    return -1 if ms is None else ms
-
-
-def _framed(fleet: pd.DataFrame, readings: list[str], zones: list[str], rows: list[_Row]) -> Audit:
-    columns = dict(zip(_Row._fields, zip(*rows, strict=True), strict=True)) if rows else {}
+def _framed(
+    fleet: pd.DataFrame, readings: list[str], zones: list[str], rows: list[Judged]
+) -> Audit:
+    columns = dict(zip(Judged._fields, zip(*rows, strict=True), strict=True)) if rows else {}
     data: dict[str, object] = {
         "id": fleet["id"].array,
         "cron": fleet["cron"].array,
@@ -552,7 +367,7 @@ def _framed(fleet: pd.DataFrame, readings: list[str], zones: list[str], rows: li
         "reading": pd.Series(readings, dtype=str),
         "zone": pd.Series(zones, dtype=str),
     }
-    for name in _Row._fields:
+    for name in Judged._fields:
         cells = columns.get(name, ())
         if name == "verdict":
             data[name] = pd.Categorical(list(cells), dtype=VERDICTS)
