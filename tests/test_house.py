@@ -98,6 +98,8 @@ FLOORS = {
     "whatif.zones": 4,
     "whatif.systems": 4,
     "whatif.policies": 4,
+    "whatif.bins": 4,
+    "whatif.tally": 4,
     "whatif.load": 4,
     "whatif.collisions": 4,
     "whatif.spread": 4,

@@ -30,8 +30,8 @@ from resonate_lab.instants import (
     timestamp,
 )
 from resonate_lab.whatif.answer import Answer, Table, refused_table
+from resonate_lab.whatif.bins import window_ms
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
-from resonate_lab.whatif.load import window_ms
 from resonate_lab.whatif.partitions import Progress, needed
 
 if TYPE_CHECKING:

@@ -20,11 +20,13 @@ from resonate_lab.whatif import catchup, outage, policies
 from resonate_lab.whatif.answer import Answer, Table
 from resonate_lab.whatif.audit import Audit
 from resonate_lab.whatif.audit import audit as audit_frame
+from resonate_lab.whatif.bins import Bins
 from resonate_lab.whatif.fleet import compile_fleet
-from resonate_lab.whatif.load import Bins, Ints, Load, Makers, ask, loaded, tallied
+from resonate_lab.whatif.load import Load, loaded
 from resonate_lab.whatif.partitions import Gathered, Hashes, Partitions, Progress, Question, hashed
 from resonate_lab.whatif.starts import Missed, start_times
 from resonate_lab.whatif.systems import Policy
+from resonate_lab.whatif.tally import Ints, Makers, ask, tallied
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,142 +1,34 @@
-"""The load of a fleet: how many ticks fall into each minute, and who makes the peaks.
-
-Nothing is enumerated. Equal expressions are one, with a weight, and the core adds the ticks
-of each to the bins by counting bits, so a month of a hundred thousand schedules takes a
-fraction of a second and the memory of its bins.
-"""
+"""The load of a fleet: how many ticks fall into each minute, and who makes the peaks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
-from pandas.tseries.frequencies import to_offset
-from pandas.tseries.offsets import BaseOffset
 
-from resonate_lab.cron import CronExpression
-from resonate_lab.errors import DurationError, FrameError, WindowError
-from resonate_lab.instants import (
-    EPOCH_END_MS,
-    datetime_index,
-    format_duration,
-    format_instant,
-    instant_ms,
-)
+from resonate_lab.errors import FrameError, WindowError
+from resonate_lab.instants import datetime_index, format_duration, format_instant, instant_ms
 from resonate_lab.whatif.answer import AnswerFrame, PandasAnswer, Table, counted, refused_table
-from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
+from resonate_lab.whatif.bins import Bins, bin_ms, window_ms
+from resonate_lab.whatif.fleet import Source
 from resonate_lab.whatif.partitions import Progress, partitions_of
+from resonate_lab.whatif.tally import Asked, Ints, ask, tallied
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from resonate_lab.instants import Instant
+    from resonate_lab.whatif.bins import Frequency
     from resonate_lab.whatif.combined import AskedParts
 
-    Frequency = str | timedelta | np.timedelta64 | BaseOffset
-
-__all__ = [
-    "MAX_BINS",
-    "Asked",
-    "Bins",
-    "Load",
-    "Makers",
-    "Peaks",
-    "ask",
-    "bin_ms",
-    "load",
-    "loaded",
-    "makers",
-    "peaks",
-    "tallied",
-    "window_ms",
-]
+__all__ = ["MAX_BINS", "Load", "Peaks", "load", "loaded", "makers", "peaks"]
 
 MAX_BINS = 10_000_000
 """Most bins that one load may have: 80 MB, and as much again for their instants."""
 
 _PEAKS_SHOWN = 10
-
-Ints = npt.NDArray[np.int64]
-
 _COLUMNS = ("dialect", "line")  # beside id and cron, what a load looks at
-
-
-class Bins(NamedTuple):
-    """The bins of a closed window, in ms: bin i begins at ``origin + i * width``.
-
-    Their edges are multiples of the width since the Unix epoch, whatever the window, so
-    that loads of two windows can be laid beside one another.
-    """
-
-    start: int
-    end: int
-    width: int
-
-    @property
-    def origin(self) -> int:
-        """Instant at which the first bin begins, ms."""
-        return self.start // self.width * self.width
-
-    @property
-    def size(self) -> int:
-        """How many bins the window reaches into."""
-        return (self.end - self.origin) // self.width + 1
-
-    def begins(self) -> pd.DatetimeIndex:
-        """Return the instants at which the bins begin, UTC, with their frequency."""
-        return pd.date_range(
-            pd.Timestamp(self.origin, unit="ms"),
-            periods=self.size,
-            freq=pd.Timedelta(self.width, unit="ms"),
-            tz="UTC",
-            unit="ms",
-            name="start",
-        )
-
-
-class Makers(NamedTuple):
-    """Who ticks in a bin: the busiest first, then in the fleet's order."""
-
-    schedules: int  # how many there are, those left out too
-    ids: npt.NDArray[np.object_]
-    crons: npt.NDArray[np.object_]
-    ticks: Ints
-
-
-class Asked(NamedTuple):
-    """Whose load it is: the accepted schedules with their expressions, and the others."""
-
-    fleet: pd.DataFrame
-    expressions: list[CronExpression]  # one a row of the fleet; equal texts share one object
-    refused: pd.DataFrame
-    complete: bool = True
-
-    @property
-    def schedules(self) -> int:
-        """How many are accepted."""
-        return len(self.fleet)
-
-    def makers(self, bins: Bins, begins: Sequence[int], n: int | None = None) -> list[Makers]:
-        """Return who ticks in some bins, of each the n busiest."""
-        names, crons = (self.fleet[name].to_numpy(dtype=object) for name in ("id", "cron"))
-        found = []
-        for begin in begins:
-            made = _made(self, bins, begin)
-            size = int((made > 0).sum())
-            rows = np.argsort(-made, kind="stable")[: size if n is None else min(n, size)]
-            found.append(Makers(size, names[rows], crons[rows], made[rows]))
-        return found
-
-    def weights(self) -> dict[CronExpression, int]:
-        """Return the distinct expressions, and how many schedules have each."""
-        counts: dict[CronExpression, int] = {}
-        for expression in self.expressions:
-            counts[expression] = counts.get(expression, 0) + 1
-        return counts
 
 
 class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
@@ -390,7 +282,7 @@ def peaks(load: pd.Series, n: int = 10, *, ids: int = 5, fleet: Source | None = 
             "at": datetime_index(begins),
             "ticks": values[rows].astype(np.int64),
             "times_mean": values[rows] / (values.mean() if len(values) else 1),
-            "schedules": _numbers([each.schedules for each in made]),
+            "schedules": np.array([each.schedules for each in made], dtype=np.int64),
             "busiest": busiest,
         }
     )
@@ -436,71 +328,11 @@ def makers(load: pd.Series, at: Instant, *, fleet: Source | None = None) -> pd.D
     )
 
 
-# ---- what other questions about load share
-
-
 def loaded(counts: Ints, bins: Bins, asked: Asked | AskedParts) -> Load:
     """Return the counts of bins as a load that knows whose it is."""
     found = Load(counts, index=bins.begins(), name="ticks")
     found._asked, found._bins = asked, bins
     return found
-
-
-def ask(fleet: Source, dialect: str) -> Asked:
-    """Return the schedules of a fleet with their expressions, and the rows refused."""
-    frame = read_fleet(fleet)
-    expressions, reasons = compile_fleet(frame, dialect)
-    kept = [expression for expression in expressions if expression is not None]
-    if len(kept) < len(expressions):
-        accepted = np.array([not why for why in reasons], dtype=bool)
-        return Asked(frame[accepted].reset_index(drop=True), kept, refused_rows(frame, reasons))
-    return Asked(frame, kept, refused_rows(frame, reasons))
-
-
-def tallied(weights: dict[CronExpression, int], bins: Bins, progress: Progress = iter) -> Ints:
-    """Return the ticks a bin of weighted expressions; int64 ndarray of shape (bins,)."""
-    counts = np.zeros(bins.size, dtype=np.int64)
-    start, end, origin, width = bins.start, bins.end, bins.origin, bins.width
-    pairs = list(weights.items())
-    for at in progress(range(len(pairs))):
-        expression, weight = pairs[at]
-        expression.tally_ms(start, end, counts, origin, width, weight)
-    return counts
-
-
-def window_ms(start: Instant, end: Instant) -> tuple[int, int]:
-    """Return a closed window in ms, or raise where it is none of the calendar."""
-    first, last = instant_ms(start, "start"), instant_ms(end, "end")
-    if not 0 <= first <= last < EPOCH_END_MS:
-        raise WindowError(
-            f"the window is {format_instant(first)} to {format_instant(last)}, but it must not end "
-            "before it starts, and both instants lie in the years 1970 to 2100"
-        )
-    return first, last
-
-
-def bin_ms(freq: Frequency) -> int:
-    """Return the length of a bin in ms, or raise where it is no fixed one of a second or more."""
-    advice = "write a fixed length of whole ms, at least 1 s, such as '1min', '1h' or '1D'"
-    given = pd.Timedelta(freq) if isinstance(freq, np.timedelta64) else freq
-    if not isinstance(given, str | timedelta | BaseOffset):
-        raise TypeError(f"freq is {freq!r} of type {type(freq).__name__}: {advice}")
-    try:
-        nanos = to_offset(given).nanos
-    except ValueError as error:
-        what = f"freq {str(freq)[:60]!r} is no fixed length of time"
-        raise DurationError(f"{what}: {advice}") from error
-    ms, finer = divmod(nanos, 1_000_000)
-    if ms < 1000 or finer:
-        raise DurationError(f"freq {str(freq)[:60]!r} is {nanos / 1e9:g} s: {advice}")
-    if ms >= EPOCH_END_MS:
-        raise DurationError(
-            f"freq {str(freq)[:60]!r} is {format_duration(ms)}, longer than the calendar: {advice}"
-        )
-    return int(ms)
-
-
-# ---- who makes a peak
 
 
 def _bins_of(load: pd.Series) -> Bins:
@@ -543,22 +375,3 @@ def _whose(load: pd.Series, fleet: Source | None) -> Asked | AskedParts:
 def _begins(load: pd.Series) -> Ints:
     index = pd.DatetimeIndex(load.index).tz_convert("UTC").tz_localize(None)
     return index.to_numpy(dtype="datetime64[ms]").astype(np.int64)
-
-
-def _made(asked: Asked, bins: Bins, begin: int) -> Ints:
-    """Return how many ticks each schedule has in the bin that begins at an instant."""
-    low, high = max(begin, bins.start), min(begin + bins.width - 1, bins.end)
-    known: dict[CronExpression, int] = {}
-    for expression in asked.expressions:
-        if expression not in known:
-            if low > bins.start and expression.dialect == "resonate-0.9.8":
-                # What the released server's chain holds depends on where it begins.
-                before = expression.count_ms(bins.start, low - 1)
-                known[expression] = expression.count_ms(bins.start, high) - before
-            else:
-                known[expression] = expression.count_ms(low, high)
-    return _numbers([known[expression] for expression in asked.expressions])
-
-
-def _numbers(values: Sequence[int]) -> Ints:
-    return np.array(values, dtype=np.int64)

@@ -30,15 +30,17 @@ from resonate_lab.instants import (
     instant_ms,
 )
 from resonate_lab.whatif.answer import Answer, Table, refused_table
+from resonate_lab.whatif.bins import Bins
 from resonate_lab.whatif.fleet import Source
-from resonate_lab.whatif.load import Asked, Bins, Load, load, tallied
+from resonate_lab.whatif.load import Load, load
 from resonate_lab.whatif.partitions import Progress, needed
+from resonate_lab.whatif.tally import Asked, Ints, tallied
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from resonate_lab.instants import Duration, Instant
-    from resonate_lab.whatif.load import Frequency
+    from resonate_lab.whatif.bins import Frequency
 
 __all__ = ["PROOF_YEARS", "Spread", "shifted", "spread"]
 
@@ -49,8 +51,6 @@ _MINUTE, _DAY, _YEAR = 60_000, 86_400_000, 31_557_600_000  # ms; a Julian year
 _ROUNDS = 3  # rarely is there a move left after the second
 _MOST_KEPT = 8_000_000  # bins that are remembered; 128 MB
 _PROVED_AT_ONCE = 1_000_000  # ticks
-
-Ints = npt.NDArray[np.int64]
 
 _NONE: Ints = np.empty(0, dtype=np.int64)
 

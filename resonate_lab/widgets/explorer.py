@@ -17,7 +17,8 @@ from resonate_lab import _html, plots
 from resonate_lab.cron import DIALECTS, CronError, CronExpression, comparison, crontab, lint
 from resonate_lab.errors import WindowError
 from resonate_lab.instants import EPOCH_END_MS, format_duration, format_instant, instant_ms
-from resonate_lab.whatif.load import Bins, tallied
+from resonate_lab.whatif.bins import Bins
+from resonate_lab.whatif.tally import tallied
 from resonate_lab.widgets.base import (
     ANSWER,
     PICTURE,

@@ -32,8 +32,8 @@ from resonate_lab.widgets.beside import Answering, Superseded, running_loop
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Duration, Instant
+    from resonate_lab.whatif.bins import Frequency
     from resonate_lab.whatif.fleet import Source
-    from resonate_lab.whatif.load import Frequency
 
 __all__ = ["FleetLoad"]
 
