@@ -102,6 +102,8 @@ FLOORS = {
     "whatif.tally": 4,
     "whatif.load": 4,
     "whatif.collisions": 4,
+    "whatif.later": 4,
+    "whatif.placement": 4,
     "whatif.spread": 4,
     "whatif.partitions": 4,
     "whatif.combined": 4,
