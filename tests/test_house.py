@@ -34,6 +34,8 @@ FLOORS = {
     "cron.translation": 1,
     "cron.comparison": 1,
     "cron.elsewhere": 1,
+    "cron.offsets": 1,
+    "cron.moving": 1,
     "cron.localtime": 1,
     "protocol": 1,
     "protocol.records": 1,

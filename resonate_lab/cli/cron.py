@@ -178,7 +178,7 @@ def _ticks(
     """Return the next ticks, in UTC and in another zone, with their weekdays."""
     import pandas as pd
 
-    from resonate_lab.cron.localtime import zone_named
+    from resonate_lab.cron.offsets import zone_named
 
     found = expression.fires(count, after)
     days = list(found.strftime("%a"))

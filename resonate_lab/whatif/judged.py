@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from resonate_lab.cron import CronError, CronExpression, comparison, crontab, elsewhere, lint
-from resonate_lab.cron.localtime import ZoneError, zone_named
+from resonate_lab.cron.offsets import ZoneError, zone_named
 from resonate_lab.cron.reading import NEVER
 from resonate_lab.instants import format_duration
 from resonate_lab.whatif.fleet import is_utc

@@ -17,14 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from resonate_lab.cron import CronExpression
-from resonate_lab.cron.localtime import (
-    FIRST_YEAR,
-    LAST_YEAR,
-    Stretch,
-    offset_text,
-    stretches,
-    utc_pieces,
-)
+from resonate_lab.cron.localtime import utc_pieces
+from resonate_lab.cron.offsets import FIRST_YEAR, LAST_YEAR, Stretch, offset_text, stretches
 from resonate_lab.cron.reading import YEARS, Reading, dialect_reading
 from resonate_lab.instants import format_instant
 

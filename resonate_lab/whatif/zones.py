@@ -19,14 +19,11 @@ from resonate_lab.cron.localtime import (
     RULES,
     Piece,
     Rule,
-    Stretch,
     goes_by_the_clock,
     local_pieces,
-    offset_text,
-    stretches,
     utc_pieces,
-    zone_named,
 )
+from resonate_lab.cron.offsets import Stretch, offset_text, stretches, zone_named
 from resonate_lab.errors import FrameError
 from resonate_lab.frames import TEXT
 from resonate_lab.instants import datetime_index, instant_ms
