@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from resonate_lab.cron import CronError, CronExpression
 from resonate_lab.cron import lint as lint_module
 from resonate_lab.cron import mend as mend_module
-from resonate_lab.cron.lint import Finding, lint, lint_refused
+from resonate_lab.cron.lint import lint, lint_refused
+from resonate_lab.cron.lint.finding import Finding
 from resonate_lab.cron.mend import FIELD_NAMES
 
 NOW = 1_796_040_000_000  # 2026-11-30T12:00:00Z

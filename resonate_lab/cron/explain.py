@@ -19,7 +19,15 @@ from resonate_lab.cron.reading import runs, step_of
 if TYPE_CHECKING:
     from resonate_lab._fastcron import Cron
 
-__all__ = ["MONTH_NAMES", "WEEKDAY_NAMES", "explain", "joined", "listed", "weekday_words"]
+__all__ = [
+    "MONTH_NAMES",
+    "WEEKDAY_NAMES",
+    "explain",
+    "joined",
+    "listed",
+    "month_words",
+    "weekday_words",
+]
 
 WEEKDAY_NAMES = ("Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 MONTH_NAMES = (
@@ -119,6 +127,17 @@ def weekday_words(weekdays: Sequence[int]) -> str:
     return joined([WEEKDAY_NAMES[day - 1] for day in from_monday])
 
 
+def month_words(months: Sequence[int]) -> str:
+    """Return months in words, runs as "a to b".
+
+    Examples
+    --------
+    >>> month_words((1, 2, 3, 12))
+    'January to March and December'
+    """
+    return listed(months, lambda month: MONTH_NAMES[month - 1])
+
+
 # --- time of the day ---------------------------------------------------------------------
 
 
@@ -216,7 +235,7 @@ def _clock(hour: int, minute: int, second: int, by_second: bool) -> str:
 
 def _date_words(cron: Cron) -> str:
     """Words for days, months and years; empty where every day is meant."""
-    months = "" if len(cron.months) == 12 else _month_words(cron.months)
+    months = "" if len(cron.months) == 12 else month_words(cron.months)
     days = _day_words(cron, months)
     parts = [days or (months and _within(months, len(runs(cron.months)) == 1))]
     first, last = 1970, _last_year(cron)
@@ -259,10 +278,6 @@ def _rule_words(rule: str, of_month: str) -> str:
     plural = "" if back == "1" else "s"
     day = f"the day {back} day{plural} before the last day" if back else "the last day"
     return f"on {nearest if rule.endswith('W') else ''}{day}{of_month}"
-
-
-def _month_words(months: Sequence[int]) -> str:
-    return listed(months, lambda month: MONTH_NAMES[month - 1])
 
 
 def _within(words: str, is_span: bool) -> str:

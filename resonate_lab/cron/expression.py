@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas as pd
 
-    from resonate_lab.cron.lint import Finding
+    from resonate_lab.cron.lint.finding import Finding
     from resonate_lab.instants import Instant
 
 __all__ = ["DIALECTS", "MAX_TICKS", "CronError", "CronExpression"]

@@ -15,6 +15,7 @@ from IPython.display import HTML
 
 from resonate_lab import _html, plots
 from resonate_lab.cron import DIALECTS, CronError, CronExpression, comparison, crontab, lint
+from resonate_lab.cron.lint.finding import Finding
 from resonate_lab.errors import WindowError
 from resonate_lab.instants import EPOCH_END_MS, format_duration, format_instant, instant_ms
 from resonate_lab.whatif.bins import Bins
@@ -258,7 +259,7 @@ def _clock(ms: int, place: tzinfo | None, more: str = "") -> str:
     return f"{datetime.fromtimestamp(ms // 1000, UTC).astimezone(place):%a %Y-%m-%d %H:%M:%S{more}}"
 
 
-def _finding_table(findings: Sequence[lint.Finding]) -> str:
+def _finding_table(findings: Sequence[Finding]) -> str:
     rows = [(f.severity, f.message, f.suggestion) for f in findings]
     return _html.table(rows, ("finding", "what", "write instead")) if rows else ""
 
