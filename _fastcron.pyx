@@ -482,7 +482,11 @@ cdef int64_t fill(const Compiled* c, int64_t t, int64_t* out, int64_t room) noex
         return 0
     day = <int32_t> (first // DAY)
     month = month_of(day)
-    n = fill_day(c, day, <int32_t> (first - <int64_t> day * DAY), out, room)
+    if c.per_day == 1:
+        out[0] = first * 1000
+        n = 1
+    else:
+        n = fill_day(c, day, <int32_t> (first - <int64_t> day * DAY), out, room)
     # What is left of the month: the days above this one.
     days = c.days[month_shape[month]] & (0xFFFFFFFEu << (day - month_start[month]))
     while n < room:
