@@ -511,6 +511,15 @@ class TestPipes:
         assert done.returncode == code
         assert "Traceback" not in done.stderr
 
+    def test_a_stdin_that_is_closed_holds_nothing(self):
+        script = '"$0" -P -m resonate_lab audit - <&-'
+        done = subprocess.run(
+            ["bash", "-c", script, sys.executable], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert done.stderr.endswith("is empty, but a fleet needs at least one schedule\n")
+        assert "Traceback" not in done.stderr
+
     def test_a_row_is_a_line_whatever_its_length(self, tmp_path):
         id = "x" * 300
         (tmp_path / "f.csv").write_text(f"id,cron\n{id},0 9 * * 1-5\n")

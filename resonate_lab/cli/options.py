@@ -222,7 +222,7 @@ def takes_fleet(function: F) -> F:
     @click.argument("fleet", metavar="FLEET", type=FLEET)
     @click.option(
         "--format", type=click.Choice(["csv", "crontab", "json", "parquet"]),
-        help="Of FLEET; default: by its name and first bytes.",
+        help="Of FLEET; default: by its name, or how it begins.",
     )  # fmt: skip
     @takes_server
     @functools.wraps(function)
