@@ -162,7 +162,9 @@ class _Json(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            return json.loads(value)
+            read = json.loads(value)
+            # Python reads NaN, Infinity and 1e400; JSON has no such numbers, nor has a worker.
+            json.dumps(read, allow_nan=False)
         except (ValueError, RecursionError) as error:
             self.fail(
                 f"{value[:80]!r} is no JSON ({error}): quote it for the shell, such as "
@@ -170,6 +172,7 @@ class _Json(click.ParamType):  # type: ignore[type-arg]
                 param,
                 ctx,
             )
+        return read
 
 
 FLEET, ZONE, PERIOD, BOUND = _Fleet(), _Zone(), _Period(), _Bound()
