@@ -486,7 +486,10 @@ class TestTerminal:
 
 class TestPipes:
     @pytest.mark.parametrize("form", [(), ("--json",)])
-    @pytest.mark.parametrize("command", [("next", "@daily"), ("explain", "@daily"), ("fly",)])
+    @pytest.mark.parametrize(
+        "command",
+        [("next", "@daily"), ("explain", "@daily"), ("fly",), ("serve", "--port", "0")],
+    )
     def test_a_disk_that_is_full_is_an_error_and_no_traceback(self, command, form):
         with open("/dev/full", "w") as full:
             done = subprocess.run(
