@@ -465,6 +465,18 @@ class TestSpinning:
             assert resonate.engine.now_ms == T + 10 * MINUTE
 
     @scenario
+    async def test_once_the_function_is_registered_time_goes_on(self, caplog):
+        caplog.set_level(logging.CRITICAL)
+        async with simulate(engine()) as resonate:
+            await resonate.schedule("s", EVERY_TEN, "leaf", (1,))
+            for _ in range(2):
+                with pytest.raises(WorkerError, match="spins"):
+                    await resonate.advance("1h")
+            resonate.register(leaf)
+            await resonate.advance("1h")
+            assert lasted(fired(resonate, "s")) == {("resolved", 0): 7}
+
+    @scenario
     async def test_an_argument_that_cannot_be_decoded_is_named(self, caplog):
         caplog.set_level(logging.CRITICAL)
         async with simulate(engine()) as resonate:

@@ -202,15 +202,18 @@ class Driver:
 
     def _count(self, counter: Counter[str], id: str, limit: int) -> None:
         if self._counted_at != self.engine.now_ms:
-            self._counted_at = self.engine.now_ms
-            self._releases.clear()
-            self._messages.clear()
-            self._created.clear()
-            self._refused.clear()
-            self._spinning = self._prolific = None
+            self._count_anew()
         counter[id] += 1
         if counter[id] > limit and self._spinning is None:
             self._spinning = id
+
+    def _count_anew(self) -> None:
+        self._counted_at = self.engine.now_ms
+        self._releases.clear()
+        self._messages.clear()
+        self._created.clear()
+        self._refused.clear()
+        self._spinning = self._prolific = None
 
     def _refuse_spin(self) -> None:
         if self._spinning is None or self._counted_at != self.engine.now_ms:
@@ -261,6 +264,8 @@ class Driver:
             one spins, or holds a task and has said nothing for as long as patience lasts
         """
         self.post.call()
+        # What spun until now may have been seen to.
+        self._count_anew()
         self._hear()
         began = self._heard_at
         turns = 0
