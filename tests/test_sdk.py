@@ -336,6 +336,14 @@ class TestTime:
             assert lasted(fired(resonate, "slow")) == {("resolved", 0): 3}
 
     @scenario
+    async def test_those_who_let_time_pass_at_once_do_so_one_after_the_other(self):
+        async with simulate(engine()) as resonate:
+            await asyncio.gather(
+                resonate.advance("2h"), resonate.outage("1h"), resonate.advance("30min")
+            )
+            assert resonate.engine.now_ms == T + 3 * HOUR + 30 * MINUTE
+
+    @scenario
     async def test_time_does_not_go_back(self):
         async with simulate(engine()) as resonate:
             with pytest.raises(WindowError):

@@ -307,7 +307,10 @@ class Driver:
 
     async def advance(self, duration: Duration) -> None:
         """Let time pass, and the workers work; see `run_until`."""
-        await self.run_until(self.engine.now_ms + duration_ms(duration))
+        length = duration_ms(duration)
+        async with self._moving:
+            # From when it is one's turn: what another let pass before is not part of it.
+            await self._pass_until(self.engine.now_ms + length)
 
     async def run_until(self, instant: Instant) -> None:
         """Let time pass up to an instant; at each at which something happens all come to rest.
@@ -321,13 +324,16 @@ class Driver:
         """
         until = instant_ms(instant)
         async with self._moving:
+            await self._pass_until(until)
+
+    async def _pass_until(self, until: int) -> None:
+        await self.settle()
+        while (at := self._next()) is not None and at <= until:
+            self.engine.run_until(at)
+            self._ring()
             await self.settle()
-            while (at := self._next()) is not None and at <= until:
-                self.engine.run_until(at)
-                self._ring()
-                await self.settle()
-            self.engine.run_until(until)
-            await self.settle()
+        self.engine.run_until(until)
+        await self.settle()
 
     async def outage(self, duration: Duration) -> Outage:
         """Let time pass with the server down, restart it, and let all come to rest."""
