@@ -746,6 +746,14 @@ def test_the_mark_says_otherwise(resonate_engine):
     assert resonate_engine.profile.name == "server"
     assert resonate_engine.now.year == 2030
 
+class TestMarks:
+    pytestmark = pytest.mark.resonate(now="2031-01-01")
+
+    @pytest.mark.resonate("reference")
+    def test_that_of_the_class_stays_where_the_tests_own_is_silent(self, resonate_engine):
+        assert resonate_engine.profile.name == "reference"
+        assert resonate_engine.now.year == 2031
+
 def test_a_schedule_runs(resonate_engine):
     from resonate_lab.clients import simulate
 
@@ -773,7 +781,7 @@ def test_a_schedule_runs(resonate_engine):
         return int(found[1])
 
     def test_a_suite_that_has_the_package_has_the_fixture(self, tmp_path):
-        assert self.passed(tmp_path, self.TEST) == 3
+        assert self.passed(tmp_path, self.TEST) == 4
 
     def test_the_file_of_the_how_to_page_passes_as_it_stands_there(self, tmp_path, root):
         page = (root / "docs" / "testing-workflows.md").read_text(encoding="utf-8")
