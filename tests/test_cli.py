@@ -486,7 +486,10 @@ class TestTerminal:
 
 class TestPipes:
     @pytest.mark.parametrize("form", [(), ("--json",)])
-    @pytest.mark.parametrize("command", [("next", "@daily"), ("explain", "@daily"), ("fly",)])
+    @pytest.mark.parametrize(
+        "command",
+        [("next", "@daily"), ("explain", "@daily"), ("fly",), ("serve", "--port", "0")],
+    )
     def test_a_disk_that_is_full_is_an_error_and_no_traceback(self, command, form):
         with open("/dev/full", "w") as full:
             done = subprocess.run(
@@ -509,6 +512,15 @@ class TestPipes:
             check=False,
         )
         assert done.returncode == code
+        assert "Traceback" not in done.stderr
+
+    def test_a_stdin_that_is_closed_holds_nothing(self):
+        script = '"$0" -P -m resonate_lab audit - <&-'
+        done = subprocess.run(
+            ["bash", "-c", script, sys.executable], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert done.stderr.endswith("is empty, but a fleet needs at least one schedule\n")
         assert "Traceback" not in done.stderr
 
     def test_a_row_is_a_line_whatever_its_length(self, tmp_path):

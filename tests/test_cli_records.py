@@ -226,6 +226,13 @@ class TestPromises:
         assert code == 2
         assert "no JSON" in err
 
+    @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400"])
+    def test_a_number_that_json_has_not_is_a_wrong_command_line(self, run, file, number):
+        param = f'{{"data": {{"n": [1, {number}]}}}}'
+        code, _, err = run("promises", "create", "p", "--timeout", "1h", "--param", param)
+        assert code == 2
+        assert "no JSON" in err
+
 
 class TestTasks:
     TAGS = ("--tags", json.dumps(TARGETED))

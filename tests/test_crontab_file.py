@@ -2,15 +2,37 @@
 
 import io
 
+import pandas as pd
 import pytest
 
 from resonate_lab.errors import FleetError
 from resonate_lab.whatif import audit, read_fleet
-from resonate_lab.whatif.crontab_file import is_system
+from resonate_lab.whatif.crontab_file import is_one, is_system
 
 
 def crontab(text, format="crontab"):
     return read_fleet(io.StringIO(text), format=format)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*/5 * * * * /usr/bin/poll\n",
+        "# m h dom mon dow command\n\nMAILTO=ops@example.com\n0 9 * * 1-5 report --a,b\n",
+        "@daily sweep\n0 9 * * * report\n",
+        "-0 9 * * MON-FRI report\n",
+    ],
+)
+@pytest.mark.parametrize("wrap", [io.StringIO, lambda text: io.BytesIO(text.encode())])
+def test_one_without_a_name_is_known_by_its_first_entry(text, wrap):
+    pd.testing.assert_frame_equal(read_fleet(wrap(text)), crontab(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["id,cron\na,0 9 * * *\n", "0 9 * * *,cron\na,b\n", "# only words\n", "", "@id, b\n"]
+)
+def test_what_begins_otherwise_is_none(text):
+    assert not is_one(text)
 
 
 @pytest.mark.parametrize(

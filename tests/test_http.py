@@ -152,8 +152,9 @@ class TestEnvelopes:
             assert (health.status_code, health.content) == (200, b"")
             assert (await client.http.get("/ready")).status_code == 200
             for path in ("/promises", "/schedules/x", "/tasks/x/y"):
-                gone = await client.http.get(path)
-                assert (gone.status_code, list(gone.json())) == (410, ["error"])
+                for method in ("GET", "POST", "PATCH", "DELETE"):
+                    gone = await client.http.request(method, path)
+                    assert (gone.status_code, list(gone.json())) == (410, ["error"])
 
     @scenario
     async def test_the_colon_of_a_header_that_an_sdk_sends_is_no_reason_to_refuse(self):
@@ -312,6 +313,17 @@ class TestStreams:
             assert sorted(got) == sorted(f"p{n}" for n in range(200))
             for stream in streams:
                 await stream.__aexit__(None, None, None)
+
+    @scenario
+    async def test_a_probe_of_a_stream_ends_and_listens_to_nothing(self):
+        async with remote() as client, client.poll() as events:
+            await events.begun()
+            for pid in ("w", "v"):
+                probe = await client.http.head(f"/poll/default/{pid}")
+                assert probe.headers["content-type"].startswith("text/event-stream")
+            assert (await client.http.get("/control")).json()["listening"] == 1
+            await client.promise("p")
+            assert (await events.next())["data"]["task"] == {"id": "p", "version": 0}
 
     @scenario
     async def test_a_comment_shows_that_the_stream_lives(self):

@@ -164,6 +164,15 @@ class TestFile:
         assert target.stat().st_mode & 0o777 == 0o640
         assert Engine.load(target).now_ms == 2
 
+    def test_one_that_is_read_only_stays_as_it_is(self, tmp_path):
+        target = tmp_path / "golden"
+        Engine(now=1).save(target)
+        target.chmod(0o444)
+        with pytest.raises(PermissionError, match="read-only"):
+            Engine(now=2).save(target)
+        assert Engine.load(target).now_ms == 1
+        assert list(tmp_path.iterdir()) == [target]
+
     def test_a_name_of_the_greatest_length_can_be_written(self, tmp_path):
         assert copied(Engine(now=1), tmp_path / ("x" * 255)).now_ms == 1
 

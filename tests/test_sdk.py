@@ -336,6 +336,14 @@ class TestTime:
             assert lasted(fired(resonate, "slow")) == {("resolved", 0): 3}
 
     @scenario
+    async def test_those_who_let_time_pass_at_once_do_so_one_after_the_other(self):
+        async with simulate(engine()) as resonate:
+            await asyncio.gather(
+                resonate.advance("2h"), resonate.outage("1h"), resonate.advance("30min")
+            )
+            assert resonate.engine.now_ms == T + 3 * HOUR + 30 * MINUTE
+
+    @scenario
     async def test_time_does_not_go_back(self):
         async with simulate(engine()) as resonate:
             with pytest.raises(WindowError):
@@ -419,6 +427,31 @@ class TestLeases:
             await dying.stop()
 
     @scenario
+    async def test_a_worker_that_comes_up_by_the_name_of_a_dead_one_has_none_of_its_tasks(self):
+        async def job(ctx):
+            tries.append(ctx.info.id)
+            if len(tries) == 1:
+                raise ValueError("the first attempt fails")
+
+        policy = Constant(delay=3600, max_retries=5)
+        for crashes in (True, False):
+            tries = []
+            async with simulate(engine(), patience=0.5) as resonate:
+                first = resonate.worker("jobs", "same", ttl="1min", retry_policy=policy)
+                first.register(job)
+                resonate.options(target="jobs").rpc("p", "job")
+                await resonate.settle()
+                if crashes:
+                    first.crash()
+                else:
+                    await first.stop()
+                second = resonate.worker("jobs", "same", ttl="1min", retry_policy=policy)
+                second.register(job)
+                await resonate.advance("2min")
+                assert resonate.engine.promises.get("p").settled_at == T + MINUTE
+                await second.stop()
+
+    @scenario
     async def test_a_lease_of_no_length_is_refused(self):
         with pytest.raises(DurationError, match="leave it out"):
             simulate(engine(), ttl="0s")
@@ -438,6 +471,18 @@ class TestSpinning:
             with pytest.raises(WorkerError, match=r"s-\d+.*'forgotten'.*register"):
                 await resonate.advance("1h")
             assert resonate.engine.now_ms == T + 10 * MINUTE
+
+    @scenario
+    async def test_once_the_function_is_registered_time_goes_on(self, caplog):
+        caplog.set_level(logging.CRITICAL)
+        async with simulate(engine()) as resonate:
+            await resonate.schedule("s", EVERY_TEN, "leaf", (1,))
+            for _ in range(2):
+                with pytest.raises(WorkerError, match="spins"):
+                    await resonate.advance("1h")
+            resonate.register(leaf)
+            await resonate.advance("1h")
+            assert lasted(fired(resonate, "s")) == {("resolved", 0): 7}
 
     @scenario
     async def test_an_argument_that_cannot_be_decoded_is_named(self, caplog):
@@ -488,6 +533,91 @@ class TestSpinning:
             assert resonate.engine.now_ms == T + HOUR
             for task in asyncio.all_tasks() - {asyncio.current_task()}:
                 task.cancel()
+
+    @scenario
+    async def test_a_result_that_cannot_be_encoded_is_named(self, caplog):
+        caplog.set_level(logging.CRITICAL)
+
+        async def odd(ctx):
+            return object()
+
+        async with simulate(engine()) as resonate:
+            resonate.register(odd)
+            resonate.rpc("p", "odd")
+            with pytest.raises(WorkerError, match=r"'odd'\) was given back.*its result encoded"):
+                await resonate.advance("1h")
+
+    @scenario
+    async def test_a_loop_that_no_sleep_suspends_is_named(self, monkeypatch):
+        monkeypatch.setattr("resonate_lab.clients.driver.MESSAGES_PER_CALL", 200)
+
+        async def loop(ctx):
+            while True:
+                await ctx.sleep(timedelta(0))
+
+        async def main():
+            async with simulate(engine()) as resonate:
+                resonate.register(loop)
+                resonate.rpc("p", "loop")
+                await resonate.advance("1h")
+
+        with pytest.raises(WorkerError, match=r"'loop'\) created 200 promises .*spins"):
+            await main()
+
+    @scenario
+    async def test_a_loop_of_calls_is_named_before_it_has_become_slow(self, monkeypatch):
+        monkeypatch.setattr("resonate_lab.clients.driver.PROMISES_IN_TIME", 10)
+
+        async def loop(ctx):
+            while True:
+                await ctx.run(leaf, 1)
+
+        async def main():
+            async with simulate(engine(), patience=0.5) as resonate:
+                resonate.register(leaf)
+                resonate.register(loop)
+                resonate.rpc("p", "loop")
+                await resonate.advance("1h")
+
+        with pytest.raises(WorkerError, match=r"'loop'\) created .* in over 0.5 s and goes on"):
+            await main()
+
+    @scenario
+    async def test_a_function_that_asks_and_renews_for_ever_and_does_nothing_is_named(self):
+        held = {"pid": "simulated", "tasks": [{"id": "p", "version": 1}]}
+        head = {"corrId": "1", "version": "2026-04-01"}
+        beat = {"kind": "task.heartbeat", "head": head, "data": held}
+
+        async def main():
+            async with simulate(engine(), patience=0.1) as resonate:
+
+                @resonate.register
+                async def asks(ctx):
+                    while True:
+                        await resonate.promises.search("pending", None, 1, None)
+                        resonate.driver.send(beat)
+                        await asyncio.sleep(0)
+
+                resonate.rpc("p", "asks")
+                await resonate.advance("1h")
+
+        with pytest.raises(WorkerError, match=r"'asks'\), 1 in all, is with a worker"):
+            await main()
+
+    @scenario
+    async def test_an_error_ends_the_block_though_a_function_never_ends(self):
+        async def stuck(ctx):
+            await asyncio.Event().wait()
+
+        async def main():
+            async with simulate(engine(), patience=0.01) as resonate:
+                resonate.register(stuck)
+                resonate.rpc("p", "stuck")
+                await resonate.advance("1h")
+
+        with pytest.raises(WorkerError, match=r"'p' \(function 'stuck'\)"):
+            await main()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
 
     @scenario
     async def test_many_calls_in_a_row_at_one_instant_are_no_spin(self):
@@ -616,6 +746,14 @@ def test_the_mark_says_otherwise(resonate_engine):
     assert resonate_engine.profile.name == "server"
     assert resonate_engine.now.year == 2030
 
+class TestMarks:
+    pytestmark = pytest.mark.resonate(now="2031-01-01")
+
+    @pytest.mark.resonate("reference")
+    def test_that_of_the_class_stays_where_the_tests_own_is_silent(self, resonate_engine):
+        assert resonate_engine.profile.name == "reference"
+        assert resonate_engine.now.year == 2031
+
 def test_a_schedule_runs(resonate_engine):
     from resonate_lab.clients import simulate
 
@@ -643,7 +781,7 @@ def test_a_schedule_runs(resonate_engine):
         return int(found[1])
 
     def test_a_suite_that_has_the_package_has_the_fixture(self, tmp_path):
-        assert self.passed(tmp_path, self.TEST) == 3
+        assert self.passed(tmp_path, self.TEST) == 4
 
     def test_the_file_of_the_how_to_page_passes_as_it_stands_there(self, tmp_path, root):
         page = (root / "docs" / "testing-workflows.md").read_text(encoding="utf-8")

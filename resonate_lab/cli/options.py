@@ -162,7 +162,9 @@ class _Json(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            return json.loads(value)
+            read = json.loads(value)
+            # Python reads NaN, Infinity and 1e400; JSON has no such numbers, nor has a worker.
+            json.dumps(read, allow_nan=False)
         except (ValueError, RecursionError) as error:
             self.fail(
                 f"{value[:80]!r} is no JSON ({error}): quote it for the shell, such as "
@@ -170,6 +172,7 @@ class _Json(click.ParamType):  # type: ignore[type-arg]
                 param,
                 ctx,
             )
+        return read
 
 
 FLEET, ZONE, PERIOD, BOUND = _Fleet(), _Zone(), _Period(), _Bound()
@@ -222,7 +225,7 @@ def takes_fleet(function: F) -> F:
     @click.argument("fleet", metavar="FLEET", type=FLEET)
     @click.option(
         "--format", type=click.Choice(["csv", "crontab", "json", "parquet"]),
-        help="Of FLEET; default: by its name and first bytes.",
+        help="Of FLEET; default: by its name, or how it begins.",
     )  # fmt: skip
     @takes_server
     @functools.wraps(function)

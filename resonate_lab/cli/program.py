@@ -128,6 +128,7 @@ for _commands in _SECTIONS.values():
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and exit with its code."""
     # Python has None in place of a stream that was closed, as `>&-` does.
+    sys.stdin = sys.stdin or open(os.devnull)  # noqa: SIM115
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     # A terminal that cannot show a letter of somebody's id gets its number instead.

@@ -34,9 +34,16 @@ PATIENCE: Final = 60.0
 #: How often a task may be released at one instant. A release means that the worker could not
 #: run it, and without time passing nothing changes.
 RELEASES: Final = 20
-#: Execute messages that one call graph may cause at one instant.
+#: Execute messages that one call graph may cause at one instant, and promises it may create.
 MESSAGES_PER_CALL: Final = 10_000
+#: Promises that it may create at one instant that lasts longer than one has patience: the more
+#: there are, the longer each takes, and 10,000 would never come.
+PROMISES_IN_TIME: Final = 1_000
 
+#: What a worker says of a task that it works on; a heartbeat comes from one that is stuck, too.
+_AT_WORK: Final = frozenset(
+    f"task.{verb}" for verb in ("acquire", "create", "fence", "fulfill", "release", "suspend")
+)
 #: Turns of the event loop without a request after which clients that hold no task are taken
 #: to be waiting: what follows from a response, or from a wake-up, comes within a few.
 _QUIET_TURNS: Final = 12
@@ -83,6 +90,9 @@ class Driver:
         self._counted_at = engine.now_ms
         self._releases: Counter[str] = Counter()
         self._messages: Counter[str] = Counter()
+        self._created: Counter[str] = Counter()
+        self._prolific: str | None = None
+        self._heard_at = 0.0
         self._refused: dict[str, str] = {}
         self._spinning: str | None = None
         self._moving = asyncio.Lock()
@@ -91,8 +101,9 @@ class Driver:
 
     def send(self, envelope: object) -> dict[str, object]:
         """Answer a request, and see what it says about who is at work."""
+        before = len(self.engine.state.promises)
         response = self.engine.send(envelope)
-        self._note(envelope, response)
+        self._note(envelope, response, len(self.engine.state.promises) > before)
         self.stir()
         return response
 
@@ -101,6 +112,7 @@ class Driver:
         if message["kind"] == "execute":
             id = message["data"]["task"]["id"]
             self._told[id] = member
+            self._hear()
             self._count(self._messages, _root(id), MESSAGES_PER_CALL)
 
     def stir(self) -> None:
@@ -128,15 +140,20 @@ class Driver:
             if not self._asleep[alarm.task_id]:
                 del self._asleep[alarm.task_id]
 
-    def leave(self, member: Member) -> None:
-        """Wait for a worker no more: it is gone, and what it holds is for its lease to free."""
+    def leave(self, member: Member, *, for_good: bool = False) -> None:
+        """Wait for a worker no more: it is gone, and what it holds is for its lease to free.
+
+        One that is gone for good does not come back to what it holds: who comes by its name is
+        another.
+        """
         self.post.leave(member)
         self._told = {id: other for id, other in self._told.items() if other is not member}
         # It may come back to what it holds; what nobody holds any more is not kept for it.
         self._held = {
             id: pid
             for id, pid in self._held.items()
-            if self._is_acquired(id) or self.post.is_listening(pid)
+            if self.post.is_listening(pid)
+            or (self._is_acquired(id) and not (for_good and pid == member.pid))
         }
         self._moved.set()
 
@@ -149,10 +166,14 @@ class Driver:
         row = self.engine.state.promises.get(id)
         return row is not None and row.task is not None and row.task.state == ACQUIRED
 
-    def _note(self, envelope: object, response: Mapping[str, Any]) -> None:
+    def _hear(self) -> None:
+        self._heard_at = asyncio.get_running_loop().time()
+
+    def _note(self, envelope: object, response: Mapping[str, Any], creates: bool) -> None:
         kind, status, data = response["kind"], response["head"]["status"], response["data"]
-        if not kind.startswith("task.") or not isinstance(envelope, dict):
+        if kind not in _AT_WORK or not isinstance(envelope, dict):
             return
+        self._hear()
         asked = envelope["data"] if isinstance(envelope.get("data"), dict) else {}
         if status == 400 and isinstance(asked.get("id"), str):
             self._refused[asked["id"]] = f"{kind} with {status} ({plain(data, 200)})"
@@ -164,6 +185,12 @@ class Driver:
                 # A durable sleep is left alone by its worker: its deadline settles it.
                 if not (is_timer(promise["tags"]) and promise["state"] == PENDING):
                     self._held[data["task"]["id"]] = asked["pid"]
+        elif kind == "task.fence":
+            if creates:
+                root = _root(asked["id"])
+                self._count(self._created, root, MESSAGES_PER_CALL)
+                if self._created[root] > PROMISES_IN_TIME:
+                    self._prolific = root
         elif kind in ("task.fulfill", "task.release", "task.suspend") and status != 300:
             id = asked.get("id")
             if isinstance(id, str) and status < 500:
@@ -175,14 +202,18 @@ class Driver:
 
     def _count(self, counter: Counter[str], id: str, limit: int) -> None:
         if self._counted_at != self.engine.now_ms:
-            self._counted_at = self.engine.now_ms
-            self._releases.clear()
-            self._messages.clear()
-            self._refused.clear()
-            self._spinning = None
+            self._count_anew()
         counter[id] += 1
         if counter[id] > limit and self._spinning is None:
             self._spinning = id
+
+    def _count_anew(self) -> None:
+        self._counted_at = self.engine.now_ms
+        self._releases.clear()
+        self._messages.clear()
+        self._created.clear()
+        self._refused.clear()
+        self._spinning = self._prolific = None
 
     def _refuse_spin(self) -> None:
         if self._spinning is None or self._counted_at != self.engine.now_ms:
@@ -193,16 +224,29 @@ class Driver:
                 f"the engine, of profile {self.engine.profile.name!r}, refuses its "
                 f"{self._refused[id]}"
                 if id in self._refused
-                else "a worker could not run it, so register the function in that group (or send "
-                "it an argument that can be decoded)"
+                else "a worker could not run it, so register the function in that group (or see "
+                "that its argument can be decoded and its result encoded)"
             )
             raise WorkerError(
                 f"{self._called(id)} was given back {RELEASES} times at {at} and spins: {why}"
             )
+        made = "caused" if self._messages[id] > MESSAGES_PER_CALL else "created"
+        what = "execute messages" if made == "caused" else "promises"
         raise WorkerError(
-            f"{self._called(id)} caused {MESSAGES_PER_CALL:,} execute messages at {at} without "
+            f"{self._called(id)} {made} {MESSAGES_PER_CALL:,} {what} at {at} without "
             "time passing, and spins: bound its recursion, or let it sleep"
         )
+
+    def _refuse_endless(self, began: float) -> None:
+        id = self._prolific
+        if id is None or self._counted_at != self.engine.now_ms:
+            return
+        if asyncio.get_running_loop().time() - began > self.patience:
+            raise WorkerError(
+                f"{self._called(id)} created {self._created[id]:,} promises at "
+                f"{format_instant(self.engine.now_ms)} in over {self.patience:g} s and goes on: "
+                "bound its loop, let it sleep, or have more patience"
+            )
 
     def _called(self, id: str) -> str:
         row = self.engine.state.promises.get(id)
@@ -220,9 +264,14 @@ class Driver:
             one spins, or holds a task and has said nothing for as long as patience lasts
         """
         self.post.call()
+        # What spun until now may have been seen to.
+        self._count_anew()
+        self._hear()
+        began = self._heard_at
         turns = 0
         while turns < _QUIET_TURNS:
             self._refuse_spin()
+            self._refuse_endless(began)
             self._moved.clear()
             if next(self._at_work(), None) is not None:
                 await self._wait()
@@ -241,7 +290,7 @@ class Driver:
 
     async def _wait(self) -> None:
         try:
-            async with asyncio.timeout(self.patience):
+            async with asyncio.timeout_at(self._heard_at + self.patience):
                 await self._moved.wait()
         except TimeoutError:
             late = list(self._at_work())
@@ -250,15 +299,18 @@ class Driver:
                 self._held.pop(id, None)
             raise WorkerError(
                 f"{self._called(late[0])}, {len(late)} in all, is with a worker that has said "
-                f"nothing for {self.patience:g} s: let the function end or suspend (a durable "
-                "sleep is ctx.sleep), or have more patience"
+                f"nothing of it for {self.patience:g} s: let the function end or suspend (a "
+                "durable sleep is ctx.sleep), or have more patience"
             ) from None
 
     # --- time ----------------------------------------------------------------------------
 
     async def advance(self, duration: Duration) -> None:
         """Let time pass, and the workers work; see `run_until`."""
-        await self.run_until(self.engine.now_ms + duration_ms(duration))
+        length = duration_ms(duration)
+        async with self._moving:
+            # From when it is one's turn: what another let pass before is not part of it.
+            await self._pass_until(self.engine.now_ms + length)
 
     async def run_until(self, instant: Instant) -> None:
         """Let time pass up to an instant; at each at which something happens all come to rest.
@@ -272,13 +324,16 @@ class Driver:
         """
         until = instant_ms(instant)
         async with self._moving:
+            await self._pass_until(until)
+
+    async def _pass_until(self, until: int) -> None:
+        await self.settle()
+        while (at := self._next()) is not None and at <= until:
+            self.engine.run_until(at)
+            self._ring()
             await self.settle()
-            while (at := self._next()) is not None and at <= until:
-                self.engine.run_until(at)
-                self._ring()
-                await self.settle()
-            self.engine.run_until(until)
-            await self.settle()
+        self.engine.run_until(until)
+        await self.settle()
 
     async def outage(self, duration: Duration) -> Outage:
         """Let time pass with the server down, restart it, and let all come to rest."""

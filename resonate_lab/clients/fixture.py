@@ -5,6 +5,8 @@ It comes by an entry point, so a test suite that has resonate-lab installed has 
 
 from __future__ import annotations
 
+from inspect import signature
+
 import pytest
 
 from resonate_lab.engine import Engine
@@ -25,8 +27,11 @@ def resonate_engine(request: pytest.FixtureRequest) -> Engine:
     """Return an engine that stands at 2024-01-01T00:00:00Z, for this test alone.
 
     The mark ``resonate`` says otherwise: ``@pytest.mark.resonate(profile="server",
-    now="2030-01-01")``, the arguments of `Engine`.
+    now="2030-01-01")``, the arguments of `Engine`. What a test's own mark leaves out is that of
+    its class, then of its module.
     """
-    mark = request.node.get_closest_marker("resonate")
-    arguments = {"now": "2024-01-01", **(mark.kwargs if mark else {})}
+    arguments = {"now": "2024-01-01"}
+    taken = signature(Engine)
+    for mark in reversed([*request.node.iter_markers("resonate")]):  # the test's own comes last
+        arguments |= taken.bind_partial(*mark.args, **mark.kwargs).arguments
     return Engine(**arguments)

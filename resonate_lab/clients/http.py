@@ -45,6 +45,7 @@ __all__ = ["Limits", "app"]
 #: The header that tells a client the engine's time, ms since the Unix epoch, UTC.
 _NOW: Final = "x-engine-now"
 _ALL_WITHIN: Final = ("/promises", "/schedules", "/tasks")
+_ANY_METHOD: Final = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _DEBUG_TIME: Final = "resonate:debug_time"
 _MEMBER: Final = re.compile(r"/poll/([^/]{1,1000})/([^/]{1,1000})")
 #: Messages that go to a worker in one piece.
@@ -150,7 +151,7 @@ def app(
         Route("/health", service.health),
         Route("/ready", service.ready),
         Route("/poll/{names:path}", service.poll),
-        *(Route(f"{path}{{rest:path}}", service.gone) for path in _ALL_WITHIN),
+        *(Route(f"{path}{{rest:path}}", service.gone, methods=_ANY_METHOD) for path in _ALL_WITHIN),
     ]
     if clock is None:
         routes += [
@@ -313,6 +314,9 @@ class Service:
             return self._refuse(400, "Write /poll/GROUP/ID, without blanks or @ in the names")
         if self.is_closing or len(self._streams) >= self.limits.listeners:
             return self._refuse(503, "No more streams", close=True)
+        if request.method == "HEAD":
+            # It hears no message, so none may be taken for it, nor another cut off.
+            return Response(media_type="text/event-stream")
         return Stream(self, *names)
 
     def add(self, stream: Stream) -> None:

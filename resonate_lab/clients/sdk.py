@@ -78,7 +78,7 @@ class Connection:
     async def stop(self) -> None:
         """Listen no more; who sleeps is cut off, for no time passes until he would wake."""
         if self._member is not None:
-            self.driver.leave(self._member)
+            self.driver.leave(self._member, for_good=True)
             self._member = None
         for awake in list(self._sleeps):
             awake.cancel()
@@ -147,7 +147,7 @@ class Connection:
         for alarm in self._sleeps.values():
             self.driver.cancel(alarm)
         if self._member is not None:
-            self.driver.leave(self._member)
+            self.driver.leave(self._member, for_good=True)
             self._member = None
 
 
@@ -328,8 +328,13 @@ class Simulation(Resonate):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop."""
-        await self.stop()
+        """Stop; where an error ends the block, what still runs is cut off and not waited for."""
+        try:
+            async with asyncio.timeout(None if error is None else 0):
+                await self.stop()
+        except TimeoutError:
+            # Its last wait was cut off, for functions that may never end.
+            await self.stop()
 
     def __repr__(self) -> str:
         """Return who listens, and the engine."""

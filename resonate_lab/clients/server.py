@@ -253,7 +253,13 @@ def serve(
         _allow_files(server.config.limit_concurrency or 0)
         running = asyncio.create_task(server.serve([listening]))
         await server.is_up.wait()
-        when_up(url)
+        try:
+            when_up(url)
+        except BaseException:
+            # Nobody can be told, so it ends as it would otherwise.
+            server.should_exit = True
+            await running
+            raise
         await running
 
     asyncio.run(main())

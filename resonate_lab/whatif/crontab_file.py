@@ -18,6 +18,17 @@ _SETTING = re.compile(r"""(["']?)(\w+)\1\s*=\s*(.*)""")
 # The comment over the columns that Debian's and Red Hat's /etc/crontab begin with.
 _USER_COLUMN = re.compile(r"^#.*\buser(?:-?name)?\s+command\b", re.MULTILINE)
 
+_ENTRY = re.compile(r"-?(?:@[a-zA-Z]+|[*\d][\w*/,~-]*(?:\s+[*\w][\w*/,~#?-]*){4})\s+\S")
+
+
+def is_one(text: str) -> bool:
+    """Return whether the first line that is neither comment nor setting starts a command."""
+    for raw in text.split("\n"):
+        entry = raw.strip()
+        if entry and not entry.startswith("#") and not _SETTING.fullmatch(entry):
+            return _ENTRY.match(entry) is not None
+    return False
+
 
 def is_system(path: str, text: str) -> bool:
     """Return whether a crontab surely has a user before each command."""

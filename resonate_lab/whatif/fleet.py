@@ -98,7 +98,7 @@ def read_fleet(
         The address of a live server, such as ``"http://localhost:8001"`` (needs httpx), is
         asked for all of its schedules by ``schedule.search`` and for nothing else.
     format : {"csv", "crontab", "json", "parquet", "system-crontab", "yaml"}, optional
-        default: by the file's name, else by its first bytes, else CSV. A crontab is a
+        default: by the file's name, else by how it begins, else CSV. A crontab is a
         system's, with a user before the command, if it is ``etc/crontab``, lies in a folder
         ``cron.d``, or has the usual comment that names the columns.
     encoding : str, optional

@@ -62,6 +62,9 @@ _BYTE_ORDER_MARKS = (
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
+_HEAD = 65_536
+"""Characters in which the first line of a crontab is looked for, behind its comments."""
+
 _COMPRESSED = (b"\x1f\x8b", b"PK\x03\x04", b"BZh", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd")
 """What gzip, zip, bzip2, xz and zstd files begin with."""
 
@@ -155,7 +158,12 @@ def _guess(path: str, content: str | bytes) -> str:
         return "parquet"
     if start.startswith((b"---\n", b"apiVersion:")):
         return "yaml"
-    return "json" if start.startswith((b"{", b"[")) else "csv"
+    if start.startswith((b"{", b"[")):
+        return "json"
+    # What is one could be no CSV: its first line names no column.
+    head = content[:_HEAD]
+    text = head if isinstance(head, str) else head.decode("utf-8", "replace")
+    return "crontab" if crontab_file.is_one(text) else "csv"
 
 
 def _decode(name: str, content: bytes, encoding: str | None) -> str:

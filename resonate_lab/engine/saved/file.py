@@ -6,6 +6,7 @@ the content (`content.py` says what that is). Nothing in it is executed when it 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -30,6 +31,7 @@ _FORMAT: Final = "resonate_lab engine"
 VERSION: Final = 1
 #: Bytes of a head, by far.
 _HEAD_LIMIT: Final = 400
+_WRITABLE: Final = 0o222
 
 
 def save(state: State, runs: Runs, path: str | os.PathLike[str]) -> None:
@@ -42,12 +44,15 @@ def save(state: State, runs: Runs, path: str | os.PathLike[str]) -> None:
     Raises
     ------
     OSError
-        the file cannot be written
+        the file cannot be written; one that is read-only is not replaced
     """
     with collector_paused():
         body = json.dumps(content_of(state, runs), separators=(",", ":")).encode()
     # The file that a link leads to, or the link would be replaced.
     target = Path(os.path.realpath(path))
+    # Moving another file into its place needs no leave of the file itself.
+    if target.exists() and not target.stat().st_mode & _WRITABLE:
+        raise PermissionError(errno.EACCES, "it is read-only", os.fspath(path))
     part = target.with_name(f".resonate-{secrets.token_hex(8)}.part")
     try:
         with open(part, "xb") as file:
