@@ -436,7 +436,7 @@ class TestLeases:
         policy = Constant(delay=3600, max_retries=5)
         for crashes in (True, False):
             tries = []
-            async with simulate(engine(), patience=0.5) as resonate:
+            async with simulate(engine(), patience=5) as resonate:
                 first = resonate.worker("jobs", "same", ttl="1min", retry_policy=policy)
                 first.register(job)
                 resonate.options(target="jobs").rpc("p", "job")
