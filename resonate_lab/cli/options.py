@@ -221,8 +221,9 @@ def takes_fleet(function: F) -> F:
 
     @click.argument("fleet", metavar="FLEET", type=FLEET)
     @click.option(
-        "--format", type=click.Choice(["csv", "crontab", "json", "parquet"]),
-        help="Of FLEET; default: by its name and first bytes.",
+        "--format",
+        type=click.Choice(["csv", "crontab", "json", "parquet", "system-crontab", "yaml"]),
+        help="Of FLEET; default: by its name and first lines.",
     )  # fmt: skip
     @takes_server
     @functools.wraps(function)

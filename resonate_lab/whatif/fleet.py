@@ -98,8 +98,8 @@ def read_fleet(
         The address of a live server, such as ``"http://localhost:8001"`` (needs httpx), is
         asked for all of its schedules by ``schedule.search`` and for nothing else.
     format : {"csv", "crontab", "json", "parquet", "system-crontab", "yaml"}, optional
-        default: by the file's name, else by its first bytes, else CSV. A crontab is a
-        system's, with a user before the command, if it is ``etc/crontab``, lies in a folder
+        default: by the file's name, else by its first bytes or lines, else CSV. A crontab
+        is a system's, with a user before the command, if it is ``etc/crontab``, lies in a folder
         ``cron.d``, or has the usual comment that names the columns.
     encoding : str, optional
         default: by the byte-order mark (UTF-8, UTF-16, UTF-32), else UTF-8

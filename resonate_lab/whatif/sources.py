@@ -94,6 +94,8 @@ def read_table(source: Source, format: str | None, encoding: str | None) -> Tabl
     text = content if isinstance(content, str) else _decode(name, content, encoding)
     if not text.strip():
         raise FleetError(f"{name} is empty, but a fleet needs at least one schedule")
+    if kind == "csv" and format is None and crontab_file.is_crontab(text):
+        kind = "crontab"
     if kind in ("crontab", "system-crontab"):
         system = kind == "system-crontab" or (format is None and crontab_file.is_system(path, text))
         return Table(name, "line", *crontab_file.entries(name, text, system=system))
