@@ -105,6 +105,16 @@ class TestLaws:
 
 
 class TestSources:
+    def test_an_index_with_a_name_is_a_column(self, tmp_path):
+        plain = mixed(12).assign(id=[f"s{n}" for n in range(12)])
+        named = plain.set_index("id")
+        (tmp_path / "folder").mkdir()
+        named.to_parquet(tmp_path / "folder" / "a.parquet")
+        dasked = dd.from_pandas(named, 2, sort=False)
+        for source in (named, tmp_path / "folder" / "a.parquet", tmp_path / "folder", dasked):
+            assert rl.audit(source)["id"].tolist() == plain["id"].tolist()
+            assert int(rl.load(source, *WINDOW).sum()) == int(rl.load(plain, *WINDOW).sum())
+
     def test_files_stand_in_the_order_of_their_numbers(self, tmp_path):
         frame = mixed(24)
         assert_same_answers(frame, in_files(frame, range(2, 24, 2), tmp_path))

@@ -60,7 +60,10 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "promise_tags": ("promisetags",),
     "promise_param": ("promiseparam",),
     "dialect": ("dialect",),
-    "zone": ("zone", "timezone", "crontz", "scheduleexpressiontimezone"),
+    "zone": (
+        *("zone", "timezone", "tz", "crontz", "crontimezone"),
+        *("scheduleexpressiontimezone", "timezoneid"),
+    ),
     "source": ("source",),
 }
 
@@ -70,6 +73,7 @@ _SYSTEM_OF = {
     "scheduleexpressiontimezone": "aws",
     "dagid": "airflow",
     "timetablesummary": "airflow",
+    "triggergroup": "quartz",
 }
 
 
@@ -124,7 +128,7 @@ def read_fleet(
         zone            str    of the times; "" where blank, which is UTC
         source          str    "" where blank
         dialect_guess   str    of files that show it: ``kubernetes``, ``aws``, ``airflow``,
-                               ``crontab``
+                               ``quartz``, ``crontab``
         line            int64  first line of the row, for CSV, crontab and YAML
         =============== ====== ====================================================
 

@@ -31,6 +31,7 @@ __all__ = [
     "read_table",
     "table_of",
     "unreadable",
+    "with_index",
 ]
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes] | pd.DataFrame
@@ -320,7 +321,14 @@ def unreadable(name: str, error: Exception) -> FleetError:
     )
 
 
+def with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose index, where it has a name, is a column like the others."""
+    named = [head for head in frame.index.names if head is not None and head not in frame.columns]
+    return frame.reset_index(level=named) if named else frame
+
+
 def _from_frame(frame: pd.DataFrame, name: str) -> Table:
+    frame = with_index(frame)
     heads = [str(head) for head in frame.columns]
     if len(set(heads)) < len(heads):
         twice = next(head for head in heads if heads.count(head) > 1)
