@@ -52,7 +52,9 @@ def test_a_crontab_is_read_as_one_whatever_its_file_is_called(tmp_path):
     spool = tmp_path / "alice"
     spool.write_text("# m h dom mon dow command\nCRON_TZ=Asia/Tokyo\n0 9 * * 1-5 x\n")
     told = ["0 9 * * 1-5", "x", "Asia/Tokyo", "crontab"]
-    assert read_fleet(spool)[["cron", "command", "zone", "dialect_guess"]].values[0].tolist() == told
+    assert (
+        read_fleet(spool)[["cron", "command", "zone", "dialect_guess"]].values[0].tolist() == told
+    )
     assert len(read_fleet(io.BytesIO(spool.read_bytes()))) == 1
     with pytest.raises(FleetError, match="no cron column"):
         read_fleet(spool, format="csv")

@@ -22,7 +22,7 @@ import pandas as pd
 
 from resonate_lab.errors import FleetError, WindowError
 from resonate_lab.whatif import fleet as fleets
-from resonate_lab.whatif.sources import Table, unreadable, with_index
+from resonate_lab.whatif.sources import Table, name_key, unreadable, with_index
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -375,8 +375,9 @@ def _heads(own: list[str], columns: Sequence[str], name: str) -> tuple[tuple[str
         raise FleetError(f"{name} has the column {twice!r} twice: rename one of them")
     roles = fleets._roles(Table(name, "row", (), {head: [] for head in own}))
     if columns:
-        wanted = {roles.get(column, column) for column in ("id", "cron", *columns)}
-        own = [head for head in own if head in wanted]
+        # Whatever is asked, a zone or the columns of one system change what the texts mean.
+        wanted = {roles.get(column, column) for column in ("id", "cron", "zone", *columns)}
+        own = [head for head in own if head in wanted or name_key(head) in fleets._SYSTEM_OF]
     return tuple(own), roles.get("id")
 
 
