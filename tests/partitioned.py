@@ -20,7 +20,7 @@ REFUSED = ["", "0 9 * * 0", "61 * * * *", "0 0 30 2 *"]
 
 
 def mixed(size, seed=1):
-    """Return a fleet with all that fleets have: blanks, refusals, dialects, shared promise ids."""
+    """Return a fleet with all that fleets have: blanks, refusals, dialects, zones, run times."""
     rng = np.random.default_rng(seed)
 
     def some(*cells):
@@ -33,6 +33,7 @@ def mixed(size, seed=1):
             "dialect": some("", "", "resonate-0.9.8", "quartz"),
             "promise_timeout": some("1h", "2h", None),
             "run_time": some("5min", "0s", None),
+            "Time Zone": some("", "", "UTC", "Asia/Kolkata", "Europe/Berlin"),
         }
     )
 

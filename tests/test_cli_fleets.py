@@ -10,6 +10,7 @@ import pytest
 from live_server import engine_answers, page, record, refusal
 
 import resonate_lab as rl
+from resonate_lab.whatif.sources import FORMATS
 
 DOWN = "2026-12-01..2026-12-01T12:00"
 WINDOW = ("2026-12-01", "2026-12-01 12:00")
@@ -46,6 +47,10 @@ class TestSources:
         (tmp_path / "jobs").write_text("0 9 * * 1-5 make report\n")
         found = answer(run, "audit", "jobs", "--format", "crontab", "--after", "2026-12-01")
         assert [row["proposed"] for row in found] == ["0 9 * * MON-FRI"]
+
+    def test_every_format_that_the_library_reads(self, run):
+        _, out, _ = run("audit", "--help")
+        assert f"[{'|'.join(FORMATS)}]" in "".join(out.split())
 
     def test_a_live_server_with_a_token_of_the_environment(self, run, serve, monkeypatch):
         engine = rl.Engine(now="2024-01-01")

@@ -7,7 +7,7 @@ import pytest
 
 from resonate_lab.errors import FleetError
 from resonate_lab.whatif import audit, read_fleet
-from resonate_lab.whatif.crontab_file import is_one, is_system
+from resonate_lab.whatif.crontab_file import is_crontab, is_system
 
 
 def crontab(text, format="crontab"):
@@ -29,13 +29,6 @@ def test_one_without_a_name_is_known_by_its_first_entry(text, wrap):
 
 
 @pytest.mark.parametrize(
-    "text", ["id,cron\na,0 9 * * *\n", "0 9 * * *,cron\na,b\n", "# only words\n", "", "@id, b\n"]
-)
-def test_what_begins_otherwise_is_none(text):
-    assert not is_one(text)
-
-
-@pytest.mark.parametrize(
     ("path", "text", "expected"),
     [
         ("/etc/crontab", "", True),
@@ -44,11 +37,44 @@ def test_what_begins_otherwise_is_none(text):
         ("spool/cron/crontab", "0 1 * * * root x", False),
         ("", "# m h dom mon dow user\tcommand\n", True),
         ("", "# *  *  *  *  * user-name  command to be executed\n", True),
+        ("", "#minute\thour\tmday\tmonth\twday\twho\tcommand\n", True),
         ("", "# m h dom mon dow command\n", False),
     ],
 )
 def test_a_system_crontab_is_recognised_only_when_certain(path, text, expected):
     assert is_system(path, text) is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("# m h  dom mon dow   command\n\nMAILTO=root\n*/5 8-18 * jan,MAR mon-fri poll\n", True),
+        ("@daily backup\r\n", True),
+        ("-0\t1 * * *\tquiet\n", True),
+        ("# exported today\nid,cron\na,0 1 * * *\n", False),
+        ("0 1 * * *\n", False),
+        ("*/5 * * * *,my poll\n", False),
+        ("NAME  SCHEDULE  TIMEZONE  SUSPEND  ACTIVE  LAST SCHEDULE\n", False),
+        ("MAILTO=root\n", False),
+        ("0 9 * * *,cron\na,b\n", False),
+        ("@id, b\n", False),
+        ("", False),
+    ],
+)
+def test_a_crontab_is_recognised_by_its_first_entry(text, expected):
+    assert is_crontab(text) is expected
+
+
+def test_a_crontab_is_read_as_one_whatever_its_file_is_called(tmp_path):
+    spool = tmp_path / "alice"
+    spool.write_text("# m h dom mon dow command\nCRON_TZ=Asia/Tokyo\n0 9 * * 1-5 x\n")
+    told = ["0 9 * * 1-5", "x", "Asia/Tokyo", "crontab"]
+    assert (
+        read_fleet(spool)[["cron", "command", "zone", "dialect_guess"]].values[0].tolist() == told
+    )
+    assert len(read_fleet(io.BytesIO(spool.read_bytes()))) == 1
+    with pytest.raises(FleetError, match="no cron column"):
+        read_fleet(spool, format="csv")
 
 
 def test_the_user_is_no_part_of_the_command(root):

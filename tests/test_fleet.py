@@ -291,6 +291,17 @@ class TestOtherSources:
 
 
 class TestFrames:
+    def test_an_index_with_a_name_is_a_column_unless_there_is_one(self):
+        frame = pd.DataFrame({"id": ["a"], "cron": ["@daily"]})
+        assert read_fleet(frame.set_index("id"))["id"].tolist() == ["a"]
+        assert read_fleet(frame.set_index(["cron", "id"]))["cron"].tolist() == ["@daily"]
+        assert read_fleet(frame.set_index("id", drop=False))["id"].tolist() == ["a"]
+
+    @pytest.mark.parametrize("head", ["Time Zone", "tz", "cron_timezone", "TIME_ZONE_ID"])
+    def test_a_zone_goes_by_the_names_that_systems_give_it(self, head):
+        fleet = read_fleet(pd.DataFrame({"id": ["a"], "cron": ["@daily"], head: ["Asia/Tokyo"]}))
+        assert fleet["zone"].tolist() == ["Asia/Tokyo"]
+
     def test_a_frame_is_copied_and_numbered_anew(self):
         frame = pd.DataFrame({"cron": ["@daily", "@hourly"]}, index=[7, 3])
         fleet = read_fleet(frame)

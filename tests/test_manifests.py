@@ -48,6 +48,9 @@ def test_a_job_without_a_schedule_is_a_row_at_fault_and_the_others_are_judged():
         (JOB + "spec: {schedule", "cut off"),
         (JOB.replace("'@daily'", "{{ .Values.cron }}") + "x: {{", "not rendered"),
         (JOB.replace("{schedule: '@daily'}", "\n  schedule: */5 * * * *"), "line 5"),
+        (JOB.replace("'@daily'", "*/5 * * * *"), "put quotes round a schedule"),
+        (JOB.replace("'@daily'", "{{ .Values.cron }}"), "line 4 of the file object has a mapping"),
+        (JOB + "? [a]\n: b\n", "line 5 of the file object has a mapping or a list for a name"),
         (JOB + "---\n" + JOB, "'a' stands in lines 1, 6"),
         ("a: " + "[" * 500, "nested"),
         ("a: " + "[" * 50_000, "nesting depth"),
@@ -79,7 +82,19 @@ def test_lists_without_expressions_and_cut_off_pages_say_what_to_run():
     assert "NextToken" in refusal(json.dumps({"Rules": [rule], "NextToken": "t"}))
 
 
+def test_an_interval_that_airflow_alone_can_say_refuses_its_row_alone():
+    monthly = {"__type": "RelativeDelta", "months": 1}
+    dags = [{"dag_id": "a", "schedule_interval": monthly}]
+    dags += [{"dag_id": "b", "schedule_interval": {"__type": "CronExpression", "value": "@daily"}}]
+    found = audit(read_fleet(io.StringIO(json.dumps({"dags": dags}))))
+    assert found["verdict"].tolist() == ["refused", "same"]
+    assert "RelativeDelta" in found["reason"][0]
+
+
 def test_columns_of_one_system_name_it():
     aws = read_fleet(io.StringIO("Name,ScheduleExpression\na,rate(1 day)\n"))
     airflow = read_fleet(io.StringIO("dag_id,schedule_interval\na,@daily\n"))
     assert (aws["dialect_guess"][0], airflow["dialect_guess"][0]) == ("aws", "airflow")
+    dump = "TRIGGER_NAME,TRIGGER_GROUP,CRON_EXPRESSION,TIME_ZONE_ID\na,b,0 0 9 ? * 2,Asia/Tokyo\n"
+    found = audit(read_fleet(io.StringIO(dump)))
+    assert found[["reading", "proposed"]].values.tolist() == [["quartz", "0 0 0 ? * 2"]]

@@ -57,6 +57,8 @@ def fleets(draw):
         frame["promise_id"] = pd.Series(column(*TEMPLATES), dtype="str")
         frame["promise_timeout"] = pd.Series(column("1h", "1d", None), dtype="str")
     if draw(st.booleans()):
+        frame["zone"] = pd.Series(column("", "UTC", "Asia/Tokyo"), dtype="str")
+    if draw(st.booleans()):
         frame = frame.drop(columns="id")
     return frame, draw(st.lists(st.integers(0, size), max_size=4))
 
@@ -105,6 +107,22 @@ class TestLaws:
 
 
 class TestSources:
+    def test_an_index_with_a_name_is_a_column(self, tmp_path):
+        plain = mixed(12).assign(id=[f"s{n}" for n in range(12)])
+        named = plain.set_index("id")
+        (tmp_path / "folder").mkdir()
+        named.to_parquet(tmp_path / "folder" / "a.parquet")
+        dasked = dd.from_pandas(named, 2, sort=False)
+        for source in (named, tmp_path / "folder" / "a.parquet", tmp_path / "folder", dasked):
+            assert rl.audit(source)["id"].tolist() == plain["id"].tolist()
+            assert int(rl.load(source, *WINDOW).sum()) == int(rl.load(plain, *WINDOW).sum())
+
+    def test_columns_of_one_system_say_there_too_how_texts_are_meant(self, tmp_path):
+        frame = pd.DataFrame({"CRON_EXPRESSION": ["0 0 9 ? * 2"] * 3})
+        frame = frame.assign(TRIGGER_GROUP="g", TIME_ZONE_ID="Asia/Tokyo")
+        for source in (in_dask(frame, [1]), in_files(frame, [1], tmp_path)):
+            assert_frame_equal(*(rl.audit(each, after=AFTER) for each in (frame, source)))
+
     def test_files_stand_in_the_order_of_their_numbers(self, tmp_path):
         frame = mixed(24)
         assert_same_answers(frame, in_files(frame, range(2, 24, 2), tmp_path))
@@ -149,8 +167,9 @@ class TestSources:
 
     def test_only_the_columns_that_a_question_looks_at_are_read(self, tmp_path):
         folder = in_files(mixed(6), [3], tmp_path)
-        assert partitions_of(folder, "dialect", "line").heads == ("name", "expr", "dialect")
-        assert len(partitions_of(folder).heads) == 5
+        heads = partitions_of(folder, "dialect", "line").heads
+        assert heads == ("name", "expr", "dialect", "Time Zone")
+        assert len(partitions_of(folder).heads) == 6
 
     def test_all_else_has_no_partitions(self, tmp_path):
         for fleet in (mixed(3), str(tmp_path / "no such"), "*/10 * * * *", "a\0b", None, 7):

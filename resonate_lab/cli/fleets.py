@@ -81,8 +81,9 @@ def audit(fleet: Given, source: str, after: str | None, as_json: bool) -> None:
     expression to write instead is named.
 
     FLEET is a CSV file with the columns id and cron (or expr), a crontab, Parquet, the JSON
-    of `resonate schedules search`, '-' for one of these on stdin, or the address of a live
-    server, which is searched and never written to.
+    of `resonate schedules search`, what kubectl, aws or airflow print as JSON or YAML, '-' for
+    one of these on stdin, or the address of a live server, which is searched and never
+    written to.
     """
     audited = rl.audit(fleet.frame, source, after=after, progress=show.progress("audit"))
     if as_json:

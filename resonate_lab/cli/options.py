@@ -224,7 +224,8 @@ def takes_fleet(function: F) -> F:
 
     @click.argument("fleet", metavar="FLEET", type=FLEET)
     @click.option(
-        "--format", type=click.Choice(["csv", "crontab", "json", "parquet"]),
+        "--format",
+        type=click.Choice(["csv", "crontab", "json", "parquet", "system-crontab", "yaml"]),
         help="Of FLEET; default: by its name, or how it begins.",
     )  # fmt: skip
     @takes_server

@@ -27,6 +27,7 @@ __all__ = [
 #: The years that lie in the calendar of the cron core wherever one is.
 FIRST_YEAR, LAST_YEAR = 1971, 2099
 
+_OFFSET = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d\d))?", re.IGNORECASE | re.ASCII)
 _LOOK = 3 * 3600  # seconds: no zone has changed its offset to and fro within this time
 
 
@@ -94,6 +95,14 @@ def _suggestion(name: str) -> str:
     def key(text: str) -> str:
         return re.sub(r"[\s_-]", "", text).lower()
 
+    offset = _OFFSET.fullmatch(name)
+    if offset:
+        # Names of the database have the sign of POSIX, the other way round.
+        sign, hours, minutes = offset[1], int(offset[2]), int(offset[3] or 0)
+        known = f"Etc/GMT{'-' if sign == '+' else '+'}{hours}"
+        if not minutes and known in _zone_names():
+            return f"write {known!r} if it is UTC{sign}{hours:02}:00"
+        return "an offset is no name: write one such as 'Europe/Berlin' or 'UTC'"
     wanted = key(name[:60])
     whole = {key(known): known for known in sorted(_zone_names())}
     city = {key(known.rpartition("/")[2]): known for known in sorted(_zone_names()) if "/" in known}

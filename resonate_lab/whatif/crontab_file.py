@@ -12,22 +12,23 @@ from pathlib import PurePath
 
 from resonate_lab.errors import FleetError
 
-__all__ = ["entries", "is_system"]
+__all__ = ["entries", "is_crontab", "is_system"]
 
 _SETTING = re.compile(r"""(["']?)(\w+)\1\s*=\s*(.*)""")
-# The comment over the columns that Debian's and Red Hat's /etc/crontab begin with.
-_USER_COLUMN = re.compile(r"^#.*\buser(?:-?name)?\s+command\b", re.MULTILINE)
+# The comment over the columns that Debian's, Red Hat's and FreeBSD's /etc/crontab begin with.
+_USER_COLUMN = re.compile(r"^#.*\b(?:user(?:-?name)?|who)\s+command\b", re.MULTILINE)
+# Numbers and names of three letters, which neither a header nor the cells of a CSV are.
+_FIELD = re.compile(r"(?:[\d*,/~-]|\b[a-z]{3}\b)+", re.IGNORECASE | re.ASCII)
 
-_ENTRY = re.compile(r"-?(?:@[a-zA-Z]+|[*\d][\w*/,~-]*(?:\s+[*\w][\w*/,~#?-]*){4})\s+\S")
 
-
-def is_one(text: str) -> bool:
-    """Return whether the first line that is neither comment nor setting starts a command."""
-    for raw in text.split("\n"):
-        entry = raw.strip()
-        if entry and not entry.startswith("#") and not _SETTING.fullmatch(entry):
-            return _ENTRY.match(entry) is not None
-    return False
+def is_crontab(text: str) -> bool:
+    """Return whether the first line that is neither a comment nor a setting is a crontab's."""
+    lines = (line.strip() for line in text.split("\n"))
+    written = (line for line in lines if line and not line.startswith("#"))
+    words = next((line for line in written if not _SETTING.fullmatch(line)), "").split(None, 5)
+    if words and words[0].startswith("@"):
+        return len(words) > 1 and words[0][1:].isalpha()
+    return len(words) == 6 and all(map(_FIELD.fullmatch, words[:5]))
 
 
 def is_system(path: str, text: str) -> bool:

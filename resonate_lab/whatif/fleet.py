@@ -60,7 +60,10 @@ _ALIASES: dict[str, tuple[str, ...]] = {
     "promise_tags": ("promisetags",),
     "promise_param": ("promiseparam",),
     "dialect": ("dialect",),
-    "zone": ("zone", "timezone", "crontz", "scheduleexpressiontimezone"),
+    "zone": (
+        *("zone", "timezone", "tz", "crontz", "crontimezone"),
+        *("scheduleexpressiontimezone", "timezoneid"),
+    ),
     "source": ("source",),
 }
 
@@ -70,6 +73,7 @@ _SYSTEM_OF = {
     "scheduleexpressiontimezone": "aws",
     "dagid": "airflow",
     "timetablesummary": "airflow",
+    "triggergroup": "quartz",
 }
 
 
@@ -98,8 +102,8 @@ def read_fleet(
         The address of a live server, such as ``"http://localhost:8001"`` (needs httpx), is
         asked for all of its schedules by ``schedule.search`` and for nothing else.
     format : {"csv", "crontab", "json", "parquet", "system-crontab", "yaml"}, optional
-        default: by the file's name, else by how it begins, else CSV. A crontab is a
-        system's, with a user before the command, if it is ``etc/crontab``, lies in a folder
+        default: by the file's name, else by its first bytes or lines, else CSV. A crontab
+        is a system's, with a user before the command, if it is ``etc/crontab``, lies in a folder
         ``cron.d``, or has the usual comment that names the columns.
     encoding : str, optional
         default: by the byte-order mark (UTF-8, UTF-16, UTF-32), else UTF-8
@@ -124,7 +128,7 @@ def read_fleet(
         zone            str    of the times; "" where blank, which is UTC
         source          str    "" where blank
         dialect_guess   str    of files that show it: ``kubernetes``, ``aws``, ``airflow``,
-                               ``crontab``
+                               ``quartz``, ``crontab``
         line            int64  first line of the row, for CSV, crontab and YAML
         =============== ====== ====================================================
 

@@ -7,6 +7,7 @@ one more reference to what it names, and depth and number are bounded.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -18,6 +19,7 @@ __all__ = ["from_yaml", "records"]
 _DEEPEST = 200  # a manifest has some twenty levels
 _MOST_ALIASES = 10_000
 _LISTS = ("List", "CronJobList")
+_QUOTES = "put quotes round a schedule that begins with '*'"
 
 _Node = dict[object, object] | list[object]
 
@@ -108,7 +110,7 @@ def _airflow_cell(cell: object) -> object:
         parts = {unit: cell.get(unit, 0) for unit in ("days", "seconds")}
         if all(type(part) is int and 0 <= part < 10**8 for part in parts.values()):
             return str(timedelta(**parts))
-    return cell.get("value", cell)
+    return cell["value"] if "value" in cell else json.dumps(cell)
 
 
 # --- YAML --------------------------------------------------------------------------------------
@@ -163,7 +165,7 @@ def _documents(name: str, text: str, starts: dict[int, int]) -> list[object]:
                 tree.alias(event.anchor or "", line)
             elif isinstance(event, yaml.ScalarEvent):
                 plain = event.implicit[0] and event.value in ("", "~", "null")
-                tree.add(None if plain else event.value, event.anchor)
+                tree.add(None if plain else event.value, event.anchor, line)
             elif isinstance(event, yaml.CollectionStartEvent):
                 mapping = isinstance(event, yaml.MappingStartEvent)
                 tree.open({} if mapping else [], event.anchor, line)
@@ -173,10 +175,9 @@ def _documents(name: str, text: str, starts: dict[int, int]) -> list[object]:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 1} of {name}" if mark is not None else name
         problem = " ".join(str(getattr(error, "problem", None) or error).split())[:200]
-        raise FleetError(
-            f"{where} is no YAML: {problem}; is the file cut off, or a template that is not "
-            "rendered yet?"
-        ) from error
+        star = getattr(error, "context", None) == "while scanning an alias"
+        hint = _QUOTES if star else "is the file cut off, or a template that is not rendered yet?"
+        raise FleetError(f"{where} is no YAML: {problem}; {hint}") from error
     return tree.documents
 
 
@@ -192,7 +193,7 @@ class _Tree:
         # Each with the key that waits for its value, if one does.
         self._open: list[tuple[_Node, list[object]]] = []
 
-    def add(self, node: object, anchor: str | None) -> None:
+    def add(self, node: object, anchor: str | None, line: int) -> None:
         if anchor:
             self._anchors[anchor] = node
         if not self._open:
@@ -203,11 +204,16 @@ class _Tree:
             parent.append(node)
         elif key:
             parent[key.pop()] = node
+        elif isinstance(node, dict | list):
+            raise FleetError(
+                f"line {line} of {self.name} has a mapping or a list for a name, which no manifest "
+                "has: is it a template that is not rendered yet?"
+            )
         else:
-            key.append(node if isinstance(node, str) else id(node))
+            key.append(node)
 
     def open(self, node: _Node, anchor: str | None, line: int) -> None:
-        self.add(node, anchor)
+        self.add(node, anchor, line)
         self._starts[id(node)] = line
         self._open.append((node, []))
         if len(self._open) > _DEEPEST:
@@ -226,6 +232,6 @@ class _Tree:
         if anchor not in self._anchors:
             raise FleetError(
                 f"line {line} of {self.name} refers to '*{anchor[:40]}', which nothing before it "
-                "names: put quotes round a schedule that begins with '*'"
+                f"names: {_QUOTES}"
             )
-        self.add(self._anchors[anchor], None)
+        self.add(self._anchors[anchor], None, line)

@@ -22,7 +22,7 @@ import pandas as pd
 
 from resonate_lab.errors import FleetError, WindowError
 from resonate_lab.whatif import fleet as fleets
-from resonate_lab.whatif.sources import Table, unreadable
+from resonate_lab.whatif.sources import Table, name_key, unreadable, with_index
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -299,6 +299,8 @@ def hashed(texts: pd.Series) -> Hashes:
 
 def _of_dask(frame: Any, columns: Sequence[str]) -> Partitions:
     name = "the dask DataFrame"
+    if frame.index.name is not None and frame.index.name not in frame.columns:
+        frame = frame.reset_index()
     heads, named = _heads([str(head) for head in frame.columns], columns, name)
     own = [head for head in frame.columns if str(head) in heads]
     pieces = frame[own].to_delayed()
@@ -329,7 +331,8 @@ def _of_folder(folder: Path, columns: Sequence[str]) -> Partitions:
     for path in paths:
         try:
             with pq.ParquetFile(path) as file:
-                own = [str(head) for head in file.schema_arrow.empty_table().to_pandas().columns]
+                empty = with_index(file.schema_arrow.empty_table().to_pandas())
+                own = [str(head) for head in empty.columns]
                 groups = [file.metadata.row_group(k).num_rows for k in range(file.num_row_groups)]
         except (ValueError, OSError) as error:
             raise _unreadable(str(path), error) from error
@@ -372,8 +375,9 @@ def _heads(own: list[str], columns: Sequence[str], name: str) -> tuple[tuple[str
         raise FleetError(f"{name} has the column {twice!r} twice: rename one of them")
     roles = fleets._roles(Table(name, "row", (), {head: [] for head in own}))
     if columns:
-        wanted = {roles.get(column, column) for column in ("id", "cron", *columns)}
-        own = [head for head in own if head in wanted]
+        # Whatever is asked, a zone or the columns of one system change what the texts mean.
+        wanted = {roles.get(column, column) for column in ("id", "cron", "zone", *columns)}
+        own = [head for head in own if head in wanted or name_key(head) in fleets._SYSTEM_OF]
     return tuple(own), roles.get("id")
 
 
@@ -420,8 +424,7 @@ def _fleet(
     before: int | None,
 ) -> pd.DataFrame | None:
     """Return a partition as a fleet frame; None where its rows must be numbered and cannot be."""
-    if isinstance(frame, Piece):
-        frame = frame.frame(heads)
+    frame = with_index(frame.frame(heads) if isinstance(frame, Piece) else frame)
     own = [str(head) for head in frame.columns]
     if sorted(own) != sorted(heads):
         raise FleetError(_other_columns("it", own, heads))

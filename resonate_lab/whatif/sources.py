@@ -31,6 +31,7 @@ __all__ = [
     "read_table",
     "table_of",
     "unreadable",
+    "with_index",
 ]
 
 Source = str | os.PathLike[str] | IO[str] | IO[bytes] | pd.DataFrame
@@ -97,6 +98,8 @@ def read_table(source: Source, format: str | None, encoding: str | None) -> Tabl
     text = content if isinstance(content, str) else _decode(name, content, encoding)
     if not text.strip():
         raise FleetError(f"{name} is empty, but a fleet needs at least one schedule")
+    if kind == "csv" and format is None and crontab_file.is_crontab(text[:_HEAD]):
+        kind = "crontab"
     if kind in ("crontab", "system-crontab"):
         system = kind == "system-crontab" or (format is None and crontab_file.is_system(path, text))
         return Table(name, "line", *crontab_file.entries(name, text, system=system))
@@ -158,12 +161,7 @@ def _guess(path: str, content: str | bytes) -> str:
         return "parquet"
     if start.startswith((b"---\n", b"apiVersion:")):
         return "yaml"
-    if start.startswith((b"{", b"[")):
-        return "json"
-    # What is one could be no CSV: its first line names no column.
-    head = content[:_HEAD]
-    text = head if isinstance(head, str) else head.decode("utf-8", "replace")
-    return "crontab" if crontab_file.is_one(text) else "csv"
+    return "json" if start.startswith((b"{", b"[")) else "csv"
 
 
 def _decode(name: str, content: bytes, encoding: str | None) -> str:
@@ -326,7 +324,14 @@ def unreadable(name: str, error: Exception) -> FleetError:
     )
 
 
+def with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose index, where it has a name, is a column like the others."""
+    named = [head for head in frame.index.names if head is not None and head not in frame.columns]
+    return frame.reset_index(level=named) if named else frame
+
+
 def _from_frame(frame: pd.DataFrame, name: str) -> Table:
+    frame = with_index(frame)
     heads = [str(head) for head in frame.columns]
     if len(set(heads)) < len(heads):
         twice = next(head for head in heads if heads.count(head) > 1)
