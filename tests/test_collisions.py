@@ -101,6 +101,15 @@ class TestCollisions:
         assert "25 times, at most 2 runs at once" in found.headline()
         assert "&lt;b&gt;" in found._repr_html_()
 
+    def test_one_of_a_kind_is_no_plural(self):
+        fleet = pd.DataFrame({"id": ["a"], "cron": ["0 9 * * *"]})
+        alone = collisions(fleet, "2024-01-01", "2024-01-02", run_time="1min").headline()
+        assert alone.startswith("1 schedule from ")
+        assert alone.endswith("0 pairs meet 0 times, at most 1 run at once")
+        fleet = pd.concat([fleet, fleet.assign(id="b")])
+        both = collisions(fleet, "2024-01-01", "2024-01-01 10:00", run_time="1min").headline()
+        assert both.endswith(": 1 pair meets 1 time, at most 2 runs at once")
+
     @pytest.mark.parametrize(
         "cell",
         ["-5min", float("inf"), float("-inf"), -1, -0.5, "nonsense", True, 10**15, "9" * 15],

@@ -136,6 +136,12 @@ class TestTheSeriesKnowsItsFleet:
         with pytest.raises(FrameError, match=r"load\(\)"):
             _ = Load([1, 2]).refused
 
+    def test_its_sentence_names_the_window_and_not_the_bins(self):
+        found = load(fleet("@hourly"), NOW, NOW + DAY, "37h")
+        window = "from 2024-01-01 00:00:00Z to 2024-01-02 00:00:00Z"
+        for part in (found, found[::-1], load(fleet("@hourly"), NOW, NOW + DAY).sort_values()):
+            assert part.headline().startswith(f"25 ticks of 1 schedule {window}: ")
+
 
 class TestPeaks:
     def test_the_busiest_bins_come_first_with_who_makes_them(self):
@@ -170,6 +176,33 @@ class TestPeaks:
         found = load(fleet("*/10 * * * *"), NOW, NOW + DAY - 1).resample("1h").sum()
         assert peaks(found, 1)["ticks"].tolist() == [6]
         assert makers(found, NOW + 90 * MINUTE)["ticks"].tolist() == [6]
+
+    @pytest.mark.parametrize("freq", ["7min", "7h", "37h", "2D", "7D"])
+    def test_a_resampled_bin_is_found_wherever_it_begins(self, freq):
+        crons = fleet("*/10 * * * *", "7 */3 * * *")
+        found = load(crons, NOW + 5 * MINUTE, NOW + 20 * DAY).resample(freq).sum()
+        for at in found.index[[0, 1, len(found) // 2, -1]]:
+            assert makers(found, at + pd.Timedelta("3min"))["ticks"].sum() == found[at]
+        with pytest.raises(WindowError, match="outside the load"):
+            makers(found, found.index[-1] + pd.Timedelta(freq))
+
+    @pytest.mark.parametrize(("counted", "asked"), [("7min", "1h"), ("37h", "1h"), ("37h", "37h")])
+    def test_bins_that_cut_through_those_counted_have_no_makers(self, counted, asked):
+        found = load(fleet("@daily"), NOW, NOW + 3 * DAY, counted).resample(asked).sum()
+        for ask in (peaks, lambda cut: makers(cut, NOW + DAY)):
+            with pytest.raises(FrameError, match=r"cut through those of .* ask load\(\)"):
+                ask(found)
+        assert found.headline().startswith("4 ticks of 1 schedule from ")
+        assert "| bin | ticks |" in found.to_markdown()
+
+    @pytest.mark.parametrize("freq", ["W", "MS"])
+    def test_bins_of_no_one_length_are_left_to_pandas(self, freq):
+        found = load(fleet("@daily"), NOW, NOW + 90 * DAY).resample(freq).sum()
+        assert found.to_html().startswith("<table")
+        assert found.plot() is not None
+        for ask in (peaks, Load.headline, rl.plots.load_curve):
+            with pytest.raises(FrameError, match="differ in length: resample"):
+                ask(found)
 
     def test_a_plain_series_needs_the_fleet(self):
         minutes = pd.date_range("2024-01-01", periods=1440, freq="1min", tz="UTC")

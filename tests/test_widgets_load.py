@@ -40,7 +40,7 @@ class TestAnswers:
         widget.within.value = "5min"
         assert "no moves of at most 5 min were found" in words(widget.answer.value).lower()
         widget.within.value = "1h"
-        assert "from 8 to 1 ticks" in words(widget.answer.value)
+        assert "from 8 to 1 tick a bin" in words(widget.answer.value)
 
     def test_begins_below_the_peak_and_reaches_up_to_it(self):
         widget = FleetLoad(fleet(), *WINDOW)

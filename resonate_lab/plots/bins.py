@@ -41,7 +41,13 @@ class Bins(NamedTuple):
         at = utc.to_numpy(dtype="datetime64[ms]").astype(np.int64)
         gaps = np.diff(np.unique(at))
         if index.freq is not None:
-            width = abs(int(index.freq.nanos // 1_000_000))
+            try:
+                width = abs(int(index.freq.nanos)) // 1_000_000
+            except ValueError as error:
+                raise FrameError(
+                    f"bins of {index.freq.freqstr!r} differ in length: resample the load to a "
+                    "fixed one such as '7D', or draw it with pandas alone: pd.Series(ticks).plot()"
+                ) from error
         else:
             # A part of a load has gaps, but none is shorter than a bin; one bin alone has none.
             width = int(gaps.min()) if len(gaps) else 60_000

@@ -10,7 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import pandas as pd
 from pandas.plotting import PlotAccessor
@@ -133,13 +133,13 @@ class PandasAnswer(Answer):
     def to_html(self, path: Target | None = None, **pandas: Any) -> str:
         """Return the answer as one self-contained page, and write it to `path`."""
         if pandas or not self._is_whole():
-            return super(Answer, self).to_html(path, **pandas)  # type: ignore[misc, no-any-return]
+            return cast("str", self._main().to_html(path, **pandas))
         return super().to_html(path)
 
     def to_markdown(self, path: Target | None = None, **pandas: Any) -> str:
         """Return the answer as GitHub's Markdown to paste, and write it to `path`."""
         if pandas or not self._is_whole():
-            return super(Answer, self).to_markdown(path, **pandas)  # type: ignore[misc, no-any-return]
+            return cast("str", self._main().to_markdown(path, **pandas))
         return super().to_markdown(path)
 
 

@@ -29,7 +29,7 @@ from resonate_lab.instants import (
     instant_ms,
     timestamp,
 )
-from resonate_lab.whatif.answer import Answer, Table, refused_table
+from resonate_lab.whatif.answer import Answer, Table, counted, refused_table
 from resonate_lab.whatif.bins import window_ms
 from resonate_lab.whatif.fleet import Source, compile_fleet, read_fleet, refused_rows
 from resonate_lab.whatif.partitions import Progress, needed
@@ -108,9 +108,11 @@ class Collisions(Answer):
         start, end = (instant_ms(at) for at in self.window)
         meetings = int(self.pairs["collisions"].sum())
         most = int(self.running.max()) if len(self.running) else 0
+        meet = "pair meets" if len(self.pairs) == 1 else "pairs meet"
         return (
-            f"{len(self.fleet):,} schedules from {format_instant(start)} to {format_instant(end)}: "
-            f"{len(self.pairs):,} pairs meet {meetings:,} times, at most {most:,} runs at once"
+            f"{counted(len(self.fleet), 'schedule')} from {format_instant(start)} to "
+            f"{format_instant(end)}: {len(self.pairs):,} {meet} {counted(meetings, 'time')}, "
+            f"at most {counted(most, 'run')} at once"
         )
 
     def plot(self, *, ax: Axes | None = None, **kwargs: Any) -> Axes:

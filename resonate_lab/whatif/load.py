@@ -17,6 +17,7 @@ from resonate_lab.whatif.tally import Asked, Ints, ask, tallied
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from pandas.tseries.offsets import BaseOffset
 
     from resonate_lab.instants import Instant
     from resonate_lab.whatif.bins import Frequency
@@ -76,30 +77,35 @@ class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
         index = self.index
         if not isinstance(index, pd.DatetimeIndex) or index.tz is None:
             return False
-        return self.dtype.kind in "iuf" and (index.freq is not None or self._bins is not None)
+        if index.freq is None and self._bins is None:
+            return False
+        return self.dtype.kind in "iuf" and _one_length(index.freq)
 
     def headline(self) -> str:
         """Return the answer in one sentence."""
         if not len(self):
             return "a load without a bin"
-        begins, values = _begins(self), self.to_numpy()
-        width = format_duration(_bins_of(self).width)
+        begins, values, width = _begins(self), self.to_numpy(), _width(self)
         whose = "" if self._asked is None else f" of {counted(self._asked.schedules, 'schedule')}"
-        span = f"from {format_instant(int(begins[0]))} to {format_instant(int(begins[-1]))}"
+        bins = _cut(self._bins, begins, width)
+        span = f"from {format_instant(bins.start)} to {format_instant(bins.end)}"
         top = int(values.argmax())
         return (
             f"{counted(values.sum(), 'tick')}{whose} {span}: {values.mean():,.1f} in a mean bin of "
-            f"{width}, {values[top]:,} in the busiest (at {format_instant(int(begins[top]))})"
+            f"{format_duration(width)}, {values[top]:,} in the busiest "
+            f"(at {format_instant(int(begins[top]))})"
         )
 
     def _main(self) -> pd.DataFrame:
         return self.to_frame()
 
     def _tables(self) -> list[Table]:
-        if self._asked is None or not len(self):
+        try:
+            busiest = peaks(self, _PEAKS_SHOWN)._tables()
+        except FrameError:  # nobody knows any more who ticks in these bins
             frame = self.nlargest(_PEAKS_SHOWN).rename_axis("at").reset_index(name="ticks")
             return [Table("The busiest bins", frame, {"at": "bin", "ticks": "ticks"})]
-        return [*peaks(self, _PEAKS_SHOWN)._tables(), *refused_table(self.refused)]
+        return [*busiest, *refused_table(self.refused)]
 
     def _draw(self, ax: Axes | None) -> Axes:
         from resonate_lab import plots
@@ -313,12 +319,14 @@ def makers(load: pd.Series, at: Instant, *, fleet: Source | None = None) -> pd.D
     bins = _bins_of(load)
     asked = _whose(load, fleet)
     ms = instant_ms(at, "at")
-    if not bins.origin <= ms <= max(bins.end, bins.origin + bins.size * bins.width - 1):
+    # Bins of a resampled load need not begin at multiples of their length since the epoch.
+    begin = ms - (ms - int(_begins(load)[0] if len(load) else 0)) % bins.width
+    if not begin <= bins.end or not bins.start < begin + bins.width:
         raise WindowError(
             f"at is {format_instant(ms)}, outside the load, which goes from "
             f"{format_instant(bins.start)} to {format_instant(bins.end)}"
         )
-    (made,) = asked.makers(bins, [ms // bins.width * bins.width])
+    (made,) = asked.makers(bins, [begin])
     return pd.DataFrame(
         {
             "id": pd.Series(made.ids, dtype=str),
@@ -342,21 +350,47 @@ def _bins_of(load: pd.Series) -> Bins:
             f"a load is a Series on a UTC DatetimeIndex, not on {type(load.index).__name__}: "
             "make it with load()"
         )
+    bins, width = load._bins if isinstance(load, Load) else None, _width(load)
+    if bins is not None and (load.index.freq is None or not len(load)):
+        return bins  # some of them
+    begins = _begins(load)
+    if bins is not None and (width % bins.width or (begins[0] - bins.origin) % bins.width):
+        raise FrameError(
+            f"bins of {format_duration(width)} cut through those of {format_duration(bins.width)} "
+            "that were counted, so nobody knows who ticks in them: ask load() for such bins"
+        )
+    # A resampled load has other bins of the same window.
+    return bins if bins is not None and width == bins.width else _cut(bins, begins, width)
+
+
+def _width(load: pd.Series) -> int:
+    """Return the length of a load's bins in ms, or raise where they have no one length."""
+    freq = cast("pd.DatetimeIndex", load.index).freq
     bins = load._bins if isinstance(load, Load) else None
-    freq = load.index.freq
     if freq is None and bins is None:
         raise FrameError("the load's index has no freq, so its bins have no length: use load()")
-    width = freq.nanos // 1_000_000 if freq is not None else cast("Bins", bins).width
-    if bins is None or width != bins.width:
-        begins = _begins(load)
-        low, high = (int(begins[0]), int(begins[-1]) + width - 1) if len(begins) else (0, 0)
-        # A resampled load has other bins of the same window.
-        bins = (
-            Bins(max(low, bins.start), min(high, bins.end), width)
-            if bins
-            else Bins(low, high, width)
+    if freq is not None and not _one_length(freq):
+        raise FrameError(
+            f"bins of {freq.freqstr!r} differ in length: resample the load to a fixed one such as "
+            "'7D', or leave it to pandas, as pd.Series(ticks)"
         )
-    return bins
+    return abs(freq.nanos) // 1_000_000 if freq is not None else cast("Bins", bins).width
+
+
+def _one_length(freq: BaseOffset | None) -> bool:
+    """Return whether all bins of a frequency are as long, which months are not."""
+    try:
+        return freq is None or bool(freq.nanos)
+    except ValueError:
+        return False
+
+
+def _cut(bins: Bins | None, begins: Ints, width: int) -> Bins:
+    """Return bins that begin at these instants, with what the window has of them."""
+    low, high = (int(begins.min()), int(begins.max()) + width - 1) if len(begins) else (0, 0)
+    return (
+        Bins(max(low, bins.start), min(high, bins.end), width) if bins else Bins(low, high, width)
+    )
 
 
 def _whose(load: pd.Series, fleet: Source | None) -> Asked | AskedParts:

@@ -27,7 +27,7 @@ from resonate_lab.instants import (
 )
 from resonate_lab.protocol.profile import PROFILES
 from resonate_lab.protocol.records import TARGET_TAG
-from resonate_lab.whatif.answer import Answer, Table, refused_table
+from resonate_lab.whatif.answer import Answer, Table, counted, refused_table
 from resonate_lab.whatif.catchup import NONE, Bools, Ints, Rows, ids_differ, promise_ids
 from resonate_lab.whatif.chains import MAX_TICKS, too_many
 from resonate_lab.whatif.fleet import Source
@@ -252,9 +252,9 @@ class _Rule(NamedTuple):
     def __str__(self) -> str:
         told = []
         if self.expired is not None:
-            told.append(f"at most {self.expired:,} promises born expired")
+            told.append(f"at most {counted(self.expired, 'promise')} born expired")
         if self.messages is not None:
-            told.append(f"at most {self.messages:,} execute messages")
+            told.append(f"at most {counted(self.messages, 'execute message')}")
         return " and ".join(told)
 
 

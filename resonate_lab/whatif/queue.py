@@ -27,7 +27,7 @@ from resonate_lab.instants import (
     format_instant,
     instant_ms,
 )
-from resonate_lab.whatif.answer import Answer, Table
+from resonate_lab.whatif.answer import Answer, Table, counted
 from resonate_lab.whatif.catchup import Bools, Ints, Rows
 from resonate_lab.whatif.collisions import run_times
 from resonate_lab.whatif.polls import Downtime
@@ -178,8 +178,8 @@ class Queue(Answer):
             end = f"the queue is empty at {format_instant(at)}, {after} after the restart"
         return (
             f"{self.workers:,} worker{'s' * (self.workers != 1)}, each run {self.run_time}: {end}; "
-            f"of {self.messages:,} messages {self.timed_out_waiting:,} time out waiting and "
-            f"{self.timed_out_running:,} at work"
+            f"of {counted(self.messages, 'message')} {self.timed_out_waiting:,} time out waiting "
+            f"and {self.timed_out_running:,} at work"
         )
 
     def __repr__(self) -> str:

@@ -25,7 +25,7 @@ from resonate_lab.instants import (
     format_instant,
     instant_ms,
 )
-from resonate_lab.whatif.answer import Answer, Table, refused_table
+from resonate_lab.whatif.answer import Answer, Table, counted, refused_table
 from resonate_lab.whatif.fleet import Source
 from resonate_lab.whatif.later import PROOF_YEARS
 from resonate_lab.whatif.load import Load, load
@@ -103,20 +103,22 @@ class Spread(Answer):
         """Return the answer in one sentence."""
         high, low = _peak(self.before), _peak(self.after)
         assert self.before._bins is not None
-        a_bin = f"ticks a bin of {format_duration(self.before._bins.width)}"
+        a_bin = f"a bin of {format_duration(self.before._bins.width)}"
+        peak = f"{counted(high, 'tick')} {a_bin}"
         if not len(self.moves) and self.reached:
-            return f"nothing to move: the peak is {high:,} {a_bin}, and the bound {self.bound:,}"
-        moved = f"{len(self.moves):,} of {len(self.before.fleet):,} schedules"
+            return f"nothing to move: the peak is {peak}, and the bound {self.bound:,}"
+        moved = f"{len(self.moves):,} of {counted(len(self.before.fleet), 'schedule')}"
         if self.reached:
             return (
                 f"moving {moved} by at most {int(self.moves['minutes'].max())} min brings the "
-                f"peak from {high:,} to {low:,} {a_bin}, the bound being {self.bound:,}"
+                f"peak from {high:,} to {counted(low, 'tick')} {a_bin}, the bound being "
+                f"{self.bound:,}"
             )
         at = format_instant(instant_ms(self.after.index[int(self.after.to_numpy().argmax())]))
         when = "" if self.complete else " before the search was interrupted"
         return (
             f"no moves of at most {self.within} min were found{when} that bring the peak of "
-            f"{high:,} {a_bin} to {self.bound:,}: the best is {low:,} (at {at}), reached by "
+            f"{peak} to {self.bound:,}: the best is {low:,} (at {at}), reached by "
             f"moving {moved}"
         )
 
