@@ -92,6 +92,18 @@ class TestLevels:
         with pytest.raises(ValueError, match="max_lanes"):
             plots.levels(answer().drain, max_lanes=0)
 
+    @pytest.mark.parametrize("length", ["30ms", "1s", "10min", "1D", "200D", "366D", "25000D"])
+    def test_the_axis_has_a_few_durations_however_long_it_is(self, length):
+        back = pd.Timestamp("2000-01-01", tz="UTC")
+        drain = pd.DataFrame(
+            {"schedule_id": ["a"], "level_at": [back + pd.Timedelta(length)], "late_ticks": [1]}
+        )
+        ax = plots.levels(drain, up=back, ax=Figure().subplots())
+        low, high = ax.get_xlim()
+        shown = [tick for tick in ax.get_xticks() if low <= tick <= high]
+        assert 3 <= len(shown) <= 8
+        assert len({ax.xaxis.get_major_formatter()(tick, 0) for tick in shown}) == len(shown)
+
     def test_a_name_is_drawn_as_text(self):
         fleet = pd.DataFrame({"id": ["$x^2$\u202e"], "cron": ["* * * * *"]})
         ax = plots.levels(what_if(fleet, DOWN, profile="server").drain, ax=Figure().subplots())

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator
 
 from resonate_lab.errors import FrameError
 from resonate_lab.instants import format_duration, format_instant
@@ -76,9 +76,10 @@ def hour_by_day(
     ax.set_ylabel("hour of the day (UTC)")
     _name_days(ax, first, last)
     day, hour = np.divmod(busiest(grid.T.ravel()), 24)
-    _outline(ax, first + day, hour)
+    most = float(np.nanmax(grid))
+    _outline(ax, first + day, hour, most)
     top = format_instant((first + int(day[0])) * _DAY + int(hour[0]) * _HOUR)
-    entitle(ax, bins, show, "hour", float(np.nanmax(grid)), top, len(day))
+    entitle(ax, bins, show, "hour", most, top, len(day))
     return ax
 
 
@@ -136,12 +137,13 @@ def hour_by_weekday(
     ax.set_xticks(range(0, 24, 3), [f"{hour:02d}:00" for hour in range(0, 24, 3)])
     ax.set_xlabel(f"hour of the day (UTC), {window(bins)}", fontsize=8.5)
     day, hour = np.divmod(busiest(values), 24)
-    _outline(ax, hour, day)
+    most = float(np.nanmax(values))
+    _outline(ax, hour, day, most)
     more = f" and {len(day) - 1:,} more" if len(day) > 1 else ""
-    most = f"{np.nanmax(values):,.1f}".removesuffix(".0")
+    many = f"{most:,.1f}".removesuffix(".0") if most >= 0.1 else f"{most:.2g}"
+    top = f"; busiest: {_WEEKDAYS[day[0]]} {hour[0]:02d}:00{more} with {many} {what}"
     ax.set_title(
-        f"{bins.values.sum():,.0f} ticks; busiest: {_WEEKDAYS[day[0]]} {hour[0]:02d}:00{more} with "
-        f"{most} {what}",
+        f"{bins.values.sum():,.0f} ticks{top if most else ''}",
         loc="left",
         fontsize=10,
     )
@@ -221,10 +223,11 @@ def calendar(
         _write_days(ax, mesh, days, row, column, values)
     _name_weeks(ax, days, row, column, shape, banded)
     top_days = busiest(values)
-    _outline(ax, column[top_days], row[top_days])
+    most = float(np.nanmax(values))
+    _outline(ax, column[top_days], row[top_days], most)
     if words:
         top = str(days[top_days[0]])
-        entitle(ax, bins, show, "day", float(np.nanmax(values)), top, len(top_days))
+        entitle(ax, bins, show, "day", most, top, len(top_days))
     return ax
 
 
@@ -265,7 +268,7 @@ def _heat(
     kwargs: dict[str, Any],
     scale: str | None,
 ) -> QuadMesh:
-    lowest, highest = float(np.nanmin(grid)), max(float(np.nanmax(grid)), 1)
+    lowest, highest = float(np.nanmin(grid)), float(np.nanmax(grid)) or 1.0
     # From 0, unless that would leave all cells alike; but a tenth is no great difference.
     base = 0 if lowest < highest / 2 else min(lowest, 0.9 * highest)
     look: dict[str, Any] = {"cmap": _COLORS, "vmin": base, "vmax": highest}
@@ -276,8 +279,10 @@ def _heat(
     if scale is not None:
         bar = ax.figure.colorbar(mesh, ax=ax, pad=0.015, aspect=30)
         bar.set_label(scale, fontsize=8.5)
-        bar.ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-        bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        # A mean may be less than one.
+        ticks = MaxNLocator(6, integer=highest >= 1, min_n_ticks=1)
+        bar.ax.yaxis.set_major_locator(ticks)
+        bar.ax.yaxis.set_major_formatter("{x:,.0f}" if highest >= 1 else "{x:g}")
         bar.ax.tick_params(labelsize=8)
     ax.tick_params(labelsize=8.5, length=0)
     for spine in ax.spines.values():
@@ -285,9 +290,9 @@ def _heat(
     return mesh
 
 
-def _outline(ax: Axes, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
+def _outline(ax: Axes, x: npt.NDArray[Any], y: npt.NDArray[Any], most: float) -> None:
     """Frame the busiest cells, where they are few, in two tones that show on any colour."""
-    if len(x) > _FRAMED:
+    if len(x) > _FRAMED or not most:
         return
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) - 0.5
     cells = (Path(corners + cell, closed=True) for cell in np.column_stack([x, y]))
