@@ -1,5 +1,7 @@
 """The pictures after an outage: what waits, who works, and who is level when."""
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
@@ -98,11 +100,15 @@ class TestLevels:
         drain = pd.DataFrame(
             {"schedule_id": ["a"], "level_at": [back + pd.Timedelta(length)], "late_ticks": [1]}
         )
-        ax = plots.levels(drain, up=back, ax=Figure().subplots())
-        low, high = ax.get_xlim()
-        shown = [tick for tick in ax.get_xticks() if low <= tick <= high]
-        assert 3 <= len(shown) <= 8
-        assert len({ax.xaxis.get_major_formatter()(tick, 0) for tick in shown}) == len(shown)
+        for width, least in ((3, 2), (6.4, 3), (11, 3)):
+            figure = Figure(figsize=(width, 3))
+            ax = plots.levels(drain, up=back, ax=figure.subplots())
+            figure.canvas.draw()
+            low, high = ax.get_xlim()
+            shown = [text for text in ax.get_xticklabels() if low <= text.get_position()[0] <= high]
+            assert least <= len({text.get_text() for text in shown}) == len(shown) <= 8
+            boxes = [text.get_window_extent() for text in shown]
+            assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
     def test_a_name_is_drawn_as_text(self):
         fleet = pd.DataFrame({"id": ["$x^2$\u202e"], "cron": ["* * * * *"]})

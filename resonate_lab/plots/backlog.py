@@ -194,7 +194,7 @@ def levels(
             style="italic",
         )
     ax.set_xlim(0, end * 1.01)
-    duration_axis(ax, end, f"time after the restart at {format_instant(back)}")
+    duration_axis(ax, f"time after the restart at {format_instant(back)}")
     ax.set_title(
         f"{len(late):,} schedule{'s' * (len(late) != 1)} with late ticks: when each is level again",
         loc="left",

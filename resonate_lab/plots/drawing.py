@@ -15,7 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, MultipleLocator
+from matplotlib.ticker import Locator, MaxNLocator
 
 from resonate_lab._html import plain
 from resonate_lab.errors import FrameError
@@ -186,11 +186,27 @@ def count_axis(axis: Axis) -> None:
     axis.set_major_formatter("{x:,.0f}")
 
 
-def duration_axis(ax: Axes, end: float, label: str) -> None:
-    """Let the x axis show durations up to `end`, in seconds, on round steps."""
+class _Durations(Locator):
+    """Round durations, in seconds, as many as an axis has room for."""
+
+    axis: Any
+
+    def __call__(self) -> Sequence[float]:
+        return self.tick_values(*self.axis.get_view_interval())
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        """Return the ticks of a span that begins at nothing."""
+        # Beside matplotlib's three letters a tick, since these have up to ten.
+        room = min(max(self.axis.get_tick_space() // 2, 2), 7)
+        fitting = (span for span in _DURATIONS if vmax * 1000 / span < room + 0.5)
+        ticks: list[float] = np.arange(0, vmax, next(fitting, _DURATIONS[-1]) / 1000).tolist()
+        return ticks
+
+
+def duration_axis(ax: Axes, label: str) -> None:
+    """Let the x axis show durations, in seconds from 0, on round steps."""
     ax.xaxis.set_major_formatter(lambda second, _: format_duration(round(second * 1000)))
-    step = next((span for span in _DURATIONS if end * 1000 / span <= 7), _DURATIONS[-1])
-    ax.xaxis.set_major_locator(MultipleLocator(step / 1000))
+    ax.xaxis.set_major_locator(_Durations())
     ax.set_xlabel(label, fontsize=8.5)
 
 
