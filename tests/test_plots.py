@@ -2,6 +2,7 @@
 
 import io
 import threading
+from itertools import chain, pairwise
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -360,6 +361,18 @@ class TestHourByDay:
 
         assert least("0 9 * * *") == 0
         assert least("* * * * *") == pytest.approx(0.9 * 61)
+
+    @pytest.mark.parametrize("width", [4, 6.4, 11])
+    def test_names_of_days_cover_one_another_in_no_width(self, width):
+        figure = Figure(figsize=(width, 3))
+        ax = plots.hour_by_day(a_load("1h", end="2024-02-10"), ax=figure.subplots())
+        figure.canvas.draw()
+        days = [text for text in ax.get_xticklabels() if "\n" in text.get_text()]
+        months = [text.get_text().split("\n")[2:] for text in days]
+        assert list(chain.from_iterable(months)) == ["Jan 2024", "Feb 2024"]
+        boxes = [text.get_window_extent() for text in days if text.get_text().count("\n") == 1]
+        assert len(boxes) > 3
+        assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))
 
     def test_bins_longer_than_an_hour_are_refused_with_what_to_do(self):
         with pytest.raises(FrameError, match=r"bins of 1 d, too long.*freq='1h'"):

@@ -25,6 +25,7 @@ _COLORS = "cividis"  # apart in every colour vision, and its lightness alone tel
 _OUTSIDE = "#d9d9d9"
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAYS_NAMED = 45  # more days than that have no room for their names
+_DAY_POINTS = 12  # the room that a day's name needs
 _WEEKS_NAMED = 10
 _FRAMED = 12  # cells; more frames say nothing
 
@@ -273,7 +274,7 @@ def _heat(
     base = 0 if lowest < highest / 2 else min(lowest, 0.9 * highest)
     look: dict[str, Any] = {"cmap": _COLORS, "vmin": base, "vmax": highest}
     if max(grid.shape) <= 60:
-        look |= {"edgecolors": "white", "linewidth": 0.4}
+        look |= {"edgecolors": ax.figure.get_facecolor(), "linewidth": 0.4}
     mesh = ax.pcolormesh(x, y, np.ma.masked_invalid(grid), **(look | kwargs))
     ax.set_facecolor(_OUTSIDE)
     if scale is not None:
@@ -305,12 +306,14 @@ def _name_days(ax: Axes, first: int, last: int) -> None:
     days = np.arange(first, last + 1)
     dates = days.astype("datetime64[D]")
     if len(days) <= _DAYS_NAMED:
-        labels = [
-            f"{date.day}\n{_WEEKDAYS[date.weekday()][:2]}"
-            + (f"\n{date:%b %Y}" if date.day == 1 or at == 0 else "")
-            for at, date in enumerate(dates.tolist())
-        ]
-        ax.set_xticks(days, labels, fontsize=7.5)
+        room = ax.get_window_extent().width * 72 / ax.figure.dpi / _DAY_POINTS
+        step = max(1, -(-len(days) // max(int(room), 1)))
+        named, month, labels = dates[::step].tolist(), None, []
+        for date in named:
+            first_of_month = "" if date.month == month else f"\n{date:%b %Y}"
+            labels.append(f"{date.day}\n{_WEEKDAYS[date.weekday()][:2]}{first_of_month}")
+            month = date.month
+        ax.set_xticks(days[::step], labels, fontsize=7.5)
     else:
         months = dates.astype("datetime64[M]")
         begins = np.flatnonzero(np.diff(months.astype(np.int64), prepend=-1))
