@@ -1,5 +1,7 @@
 """The pictures after an outage: what waits, who works, and who is level when."""
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
@@ -91,6 +93,22 @@ class TestLevels:
             plots.levels(answer().drain.drop(columns="level_at"))
         with pytest.raises(ValueError, match="max_lanes"):
             plots.levels(answer().drain, max_lanes=0)
+
+    @pytest.mark.parametrize("length", ["30ms", "1s", "10min", "1D", "200D", "366D", "25000D"])
+    def test_the_axis_has_a_few_durations_however_long_it_is(self, length):
+        back = pd.Timestamp("2000-01-01", tz="UTC")
+        drain = pd.DataFrame(
+            {"schedule_id": ["a"], "level_at": [back + pd.Timedelta(length)], "late_ticks": [1]}
+        )
+        for width, least in ((3, 2), (6.4, 3), (11, 3)):
+            figure = Figure(figsize=(width, 3))
+            ax = plots.levels(drain, up=back, ax=figure.subplots())
+            figure.canvas.draw()
+            low, high = ax.get_xlim()
+            shown = [text for text in ax.get_xticklabels() if low <= text.get_position()[0] <= high]
+            assert least <= len({text.get_text() for text in shown}) == len(shown) <= 8
+            boxes = [text.get_window_extent() for text in shown]
+            assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
     def test_a_name_is_drawn_as_text(self):
         fleet = pd.DataFrame({"id": ["$x^2$\u202e"], "cron": ["* * * * *"]})

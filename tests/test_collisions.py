@@ -100,6 +100,7 @@ class TestCollisions:
         assert "2 schedules" in repr(found)
         assert "25 times, at most 2 runs at once" in found.headline()
         assert "&lt;b&gt;" in found._repr_html_()
+        assert 'text-align:right">25</td>' in found._repr_html_()
 
     def test_one_of_a_kind_is_no_plural(self):
         fleet = pd.DataFrame({"id": ["a"], "cron": ["0 9 * * *"]})

@@ -111,6 +111,13 @@ class TestCollections:
         assert "&lt;b&gt;" in engine.promises._repr_html_()
         assert "1 promises of Engine(profile" in repr(engine.promises)
 
+    def test_ten_are_shown_and_the_others_counted(self, engine):
+        for number in range(12):
+            engine.promises.create(f"p{number}", timeout="1h")
+        shown = engine.promises._repr_html_()
+        assert shown.count("<tr>") == 1 + 10 + 1
+        assert "and 2 more" in shown
+
     def test_a_search_that_a_profile_does_not_serve_is_refused(self):
         engine = Engine("spec", now=T)
         for face in (engine.promises, engine.tasks, engine.schedules):

@@ -2,6 +2,7 @@
 
 import io
 import threading
+from itertools import chain, pairwise
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -197,7 +198,7 @@ class TestEdges:
     def test_an_empty_frame_gives_axes_that_say_so(self):
         ax = plots.catch_up_timeline(asked().ticks.head(0), ax=Figure().subplots())
         assert texts(ax) == ["no tick was missed"]
-        assert "UTC" in ax.get_xlabel()
+        assert not ax.get_xlabel()  # it has no scale to name
 
     def test_a_single_tick_and_no_outage_given(self):
         figure = Figure()
@@ -309,6 +310,20 @@ class TestEveryPictureOfALoad:
             figure.savefig(io.BytesIO(), format="png")
         assert texts(plot(empty.head(0), ax=Figure().subplots())) == ["the load has no bin"]
 
+    @pytest.mark.parametrize("plot", LOAD_PLOTS)
+    def test_names_and_frames_no_busiest_one_where_nothing_ticks(self, plot):
+        ax = plot(a_load(end="2024-01-01 09:00") * 0, ax=Figure().subplots())
+        assert ax.get_title(loc="left") == "0 ticks"
+        assert not ax.patches
+
+
+def scale(mesh):
+    """Return what is written beside the colours of a heat map."""
+    axis, (low, high) = mesh.colorbar.ax.yaxis, mesh.get_clim()
+    return [
+        axis.get_major_formatter()(at, 0) for at in axis.get_majorticklocs() if low <= at <= high
+    ]
+
 
 class TestHourByDay:
     def mesh(self, *args, **kwargs):
@@ -346,6 +361,18 @@ class TestHourByDay:
 
         assert least("0 9 * * *") == 0
         assert least("* * * * *") == pytest.approx(0.9 * 61)
+
+    @pytest.mark.parametrize("width", [4, 6.4, 11])
+    def test_names_of_days_cover_one_another_in_no_width(self, width):
+        figure = Figure(figsize=(width, 3))
+        ax = plots.hour_by_day(a_load("1h", end="2024-02-10"), ax=figure.subplots())
+        figure.canvas.draw()
+        days = [text for text in ax.get_xticklabels() if "\n" in text.get_text()]
+        months = [text.get_text().split("\n")[2:] for text in days]
+        assert list(chain.from_iterable(months)) == ["Jan 2024", "Feb 2024"]
+        boxes = [text.get_window_extent() for text in days if text.get_text().count("\n") == 1]
+        assert len(boxes) > 3
+        assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))
 
     def test_bins_longer_than_an_hour_are_refused_with_what_to_do(self):
         with pytest.raises(FrameError, match=r"bins of 1 d, too long.*freq='1h'"):
@@ -409,6 +436,14 @@ class TestHourByWeekday:
             (8.5, -0.5, 1, 1)
         }
 
+    def test_a_mean_of_less_than_one_has_its_colours_its_scale_and_its_number(self):
+        mornings = a_load("1h", cron="0 9 8 * *").between_time("08:00", "10:00")
+        ax = plots.hour_by_weekday(mornings, ax=Figure().subplots())
+        (mesh,) = ax.collections
+        assert mesh.norm.vmax == pytest.approx(0.2)
+        assert ax.get_title(loc="left").endswith("Mon 09:00 with 0.2 ticks an hour, on average")
+        assert len(set(scale(mesh))) == len(scale(mesh)) > 2
+
     def test_refuses_long_bins_and_an_unknown_measure(self):
         with pytest.raises(FrameError, match=r"too long for a column an hour.*freq='1h'"):
             plots.hour_by_weekday(a_load("1D"))
@@ -417,6 +452,11 @@ class TestHourByWeekday:
 
 
 class TestCalendar:
+    def test_a_scale_of_one_number_writes_it_once(self):
+        ax = plots.hour_by_day(a_load("1h") * 0 + 1, ax=Figure().subplots())
+        (mesh,) = ax.collections
+        assert scale(mesh) == ["1"]
+
     def test_a_cell_is_a_day_and_a_column_a_week_from_monday(self):
         ax = plots.calendar(a_load(), ax=Figure().subplots())
         grid = ax.collections[0].get_array()
@@ -471,6 +511,16 @@ class TestCalendar:
 
 
 class TestLoadCurve:
+    def test_counts_are_whole_numbers_each_written_once(self):
+        for found in (a_load(), a_load() * 0, a_load() * 3):
+            figure = Figure()
+            ax = plots.load_curve(found, bound=1, ax=figure.subplots())
+            figure.canvas.draw()
+            low, high = ax.get_ylim()
+            shown = [tick for tick in ax.get_yticks() if low <= tick <= high]
+            assert shown
+            assert all(tick == round(tick) for tick in shown)
+
     def test_no_peak_is_lost_where_bins_share_a_point(self):
         found = a_load(cron="0 9 10 * *") * 50
         (line,) = plots.load_curve(found, ax=Figure().subplots()).lines

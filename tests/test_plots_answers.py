@@ -1,6 +1,7 @@
 """plots of audits, peaks, clocks and runs: artists asserted, never pixels."""
 
 import io
+from itertools import pairwise
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -70,7 +71,72 @@ class TestEveryPicture:
         assert len(texts(drawn(getattr(plots, name), *given))) == 1
 
 
+def painted(ax):
+    """Return the colours of all lines and edges of a picture."""
+    yield from (line.get_color() for line in ax.lines)
+    for patch in ax.patches:
+        yield patch.get_facecolor() if patch.get_facecolor()[3] else patch.get_edgecolor()
+
+
+QUEUE = rl.what_if(
+    fleet("* * * * *").assign(promise_tags=[{"resonate:target": "poll://any@x"}]),
+    ("2024-01-01", "2024-01-02"), workers=1, run_time="1s",
+).queue  # fmt: skip
+ENGINE = rl.Engine(now="2024-01-01")
+ENGINE.schedules.create("a", cron="0 * * * *", target="poll://any@x")
+ENGINE.advance("1h")
+FOUR = {name: pd.Series([1, 2], pd.date_range("2024", periods=2, tz="UTC")) for name in "abcde"}
+WITH_INK = {
+    "audit": AUDIT.plot,
+    "to_utc": PLAN.plot,
+    "queue": QUEUE.plot,
+    "load_curve": lambda ax: plots.load_curve(FOUR, bound=1, ax=ax),
+    "lifelines": lambda ax: plots.lifelines(
+        rl.frames.promises(ENGINE), dispatched=rl.frames.dispatches(ENGINE), ax=ax
+    ),
+}
+
+
+class TestDarkStyle:
+    @pytest.mark.parametrize("name", WITH_INK)
+    def test_nothing_is_drawn_in_the_colour_of_the_paper(self, name):
+        with plt.style.context("dark_background"):
+            ax = WITH_INK[name](ax=Figure().subplots())
+        paper = ax.figure.get_facecolor()
+        assert paper == mpl.colors.to_rgba("black")
+        colours = [mpl.colors.to_rgba(colour) for colour in painted(ax)]
+        assert colours
+        assert paper not in colours
+
+
+class TestTimeAxis:
+    @pytest.mark.parametrize("span", ["1min", "1D", "365D", "36500D"])
+    def test_a_narrow_axis_has_fewer_instants_and_none_covers_another(self, span):
+        running = pd.Series([1, 2], pd.DatetimeIndex(["1990-01-01"], tz="UTC").append(
+            pd.DatetimeIndex(["1990-01-01"], tz="UTC") + pd.Timedelta(span)
+        ))  # fmt: skip
+        for width in (2.2, 4, 11):
+            figure = Figure(figsize=(width, 2))
+            ax = plots.running_curve(running, ax=figure.subplots())
+            figure.canvas.draw()
+            boxes = [text.get_window_extent() for text in ax.get_xticklabels() if text.get_text()]
+            assert boxes
+            assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))
+
+
+class TestNames:
+    def test_one_from_right_to_left_leaves_the_sentence_around_it_as_it_is(self):
+        arabic = "\u062a\u0642\u0631\u064a\u0631"
+        found = rl.peaks(rl.load(fleet("0 9 * * *", ids=[arabic]), "2024-01-01", "2024-01-02"))
+        assert texts(drawn(plots.peak_bars, found))[0] == f"1: \u200e{arabic}\u200e"
+
+
 class TestAuditBars:
+    def test_a_single_expression_means_what_it_means(self):
+        one = rl.audit(fleet("0 9 * * *"), after="2024-01-01")
+        title = one.plot(ax=Figure().subplots()).get_title(loc="left")
+        assert title == "1 of 1 expression means here what the author meant"
+
     def test_a_bar_is_all_rows_of_its_reading_and_form(self):
         ax = drawn(plots.audit_bars, AUDIT)
         names = [label.get_text() for label in ax.get_yticklabels()]
@@ -118,12 +184,12 @@ class TestClockTimes:
         assert len(points.get_ydata()) == 365
         assert len(changes) == 2
         assert texts(ax) == ["UTC+01:00 (CET)", "UTC+02:00 (CEST)", "UTC+01:00 (CET)"]
-        assert ax.get_ylabel() == "time of the day (UTC)"
+        assert ax.get_ylabel() == "time of the day\n(UTC)"
 
     def test_a_view_is_drawn_on_the_clock_of_its_zone(self):
         ax = rl.local_view("0 9 * * *", "Europe/Berlin", 2026).plot(ax=Figure().subplots())
         assert sorted(set(ax.lines[0].get_ydata())) == [10, 11]
-        assert ax.get_ylabel() == "time of the day (Europe/Berlin)"
+        assert ax.get_ylabel() == "time of the day\n(Europe/Berlin)"
 
     def test_every_second_of_a_year_is_few_points(self):
         ax = rl.to_utc("* * * * * *", "Asia/Tokyo", 2026).plot(ax=Figure().subplots())

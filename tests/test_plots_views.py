@@ -117,6 +117,7 @@ class TestCallGraph:
 
     def test_an_unknown_root_and_an_engine_without_tags(self):
         assert "no promise gone is stored" in said(self.graph(self.engine(), root="gone"))
+        self.graph(self.engine(), root="$\\frac{$").figure.canvas.draw()
         engine = Engine(now=START)
         engine.promises.create("alone", timeout="1h")
         assert said(self.graph(engine, root="alone")) == ["alone  (pending)"]

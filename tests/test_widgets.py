@@ -260,6 +260,7 @@ class TestOutageSimulatorAnswers:
         down, up = simulator.outage.value
         simulator.outage.value = (down, down)
         assert "0 missed ticks" in words(simulator.counters.value)
+        assert "a sign stands" not in simulator.tables.value  # there is none
         assert "five */5 * * * * 0 0 0" in words(simulator.tables.value)
         simulator.outage.value = (down, up)
         assert "five */5 * * * * 144 12 132" in words(simulator.tables.value)
@@ -309,7 +310,7 @@ class TestOutageSimulatorRefuses:
         simulator.timeout.value = timeout
         assert "No answer." in words(simulator.counters.value)
         assert (simulator.picture.layout.display, simulator.tables.value) == ("none", "")
-        assert "No answer." in words(simulator.static().data)
+        assert "No answer. Promise timeout " in words(simulator.static().data)
         simulator.timeout.value = "1h"
         assert simulator.picture.layout.display is None
         assert "156 missed ticks" in words(simulator.counters.value)

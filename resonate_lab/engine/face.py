@@ -72,7 +72,7 @@ class _Face(Generic[R]):
 
     def _repr_html_(self) -> str:
         first = Records(record for record, _ in zip(self, range(10), strict=False))
-        return first._repr_html_()
+        return first._first_of(len(self))
 
     def _call(self, verb: str, data: Mapping[str, object]) -> dict[str, Any]:
         return self._answer(verb, data)[1]

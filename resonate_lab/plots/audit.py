@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import PercentFormatter
 
-from resonate_lab.plots.drawing import empty, lanes_height, name_text, new_axes, require
+from resonate_lab.plots.drawing import empty, ink, lanes_height, name_text, new_axes, require
 
 __all__ = ["audit_bars"]
 
@@ -24,7 +24,7 @@ _VERDICT_STYLE: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             "label": "fires at other instants",
         },
         "refused": {
-            "facecolor": "none", "edgecolor": "#000000", "hatch": "xxxx", "label": "refused",
+            "facecolor": "none", "hatch": "xxxx", "label": "refused",
         },
         "unclear": {
             "facecolor": "none", "edgecolor": "#767676", "linestyle": ":",
@@ -75,7 +75,8 @@ def audit_bars(audited: pd.DataFrame, *, ax: Axes | None = None, **kwargs: Any) 
         share = counts[name].to_numpy() / totals
         shown = np.flatnonzero(share)
         if len(shown):
-            bars = {"height": 0.62, "linewidth": 0.9, **look, **kwargs}
+            edge = {"edgecolor": ink(ax)} if "facecolor" in look else {}
+            bars = {"height": 0.62, "linewidth": 0.9, **edge, **look, **kwargs}
             ax.barh(shown, share[shown], left=left[shown], **bars)
         left += share
     labels = [f"{name_text(reading)}, {_form(fields)}" for reading, fields in counts.index]
@@ -96,7 +97,7 @@ def audit_bars(audited: pd.DataFrame, *, ax: Axes | None = None, **kwargs: Any) 
     rows = len(audited)
     ax.set_title(
         f"{int(counts['same'].sum()):,} of {rows:,} expression{'s' if rows > 1 else ''} "
-        "mean here what the author meant",
+        f"mean{'s' * (rows == 1)} here what the author meant",
         loc="left",
         fontsize=10,
         pad=22,

@@ -15,8 +15,10 @@ from resonate_lab.instants import format_duration, format_instant, instant_ms
 from resonate_lab.plots.drawing import (
     SPANS,
     as_days,
+    count_axis,
     duration_axis,
     empty,
+    ink,
     lanes_height,
     name_lanes,
     new_axes,
@@ -92,14 +94,13 @@ def backlog(
     if empty_at is not None:
         at = instant_ms(empty_at, "empty_at")
         x = as_days(np.array([at], dtype="datetime64[ms]"))[0]
-        ax.axvline(x, color="black", lw=1.2, ls="--", label=f"empty at {format_instant(at)}")
+        ax.axvline(x, color=ink(ax), lw=1.2, ls="--", label=f"empty at {format_instant(at)}")
     margin = (high - low) * 0.02 or 30_000
     ends = np.array([low - margin, high + margin]).astype(np.int64).view("datetime64[ms]")
     ax.set_xlim(*as_days(ends).tolist())
     ax.set_ylim(0, ax.dataLim.y1 * 1.28 or 1)  # room for the legend
     ax.set_ylabel("messages", fontsize=8.5)
-    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.yaxis.set_major_formatter("{x:,.0f}")
+    count_axis(ax.yaxis)
     time_axis(ax, f"time (UTC), {format_instant(low)} to {format_instant(high)}")
     if ax.get_legend_handles_labels()[0]:
         ax.legend(loc="upper right", fontsize=8, frameon=True, framealpha=0.9, edgecolor="none")
@@ -193,7 +194,7 @@ def levels(
             style="italic",
         )
     ax.set_xlim(0, end * 1.01)
-    duration_axis(ax, end, f"time after the restart at {format_instant(back)}")
+    duration_axis(ax, f"time after the restart at {format_instant(back)}")
     ax.set_title(
         f"{len(late):,} schedule{'s' * (len(late) != 1)} with late ticks: when each is level again",
         loc="left",

@@ -104,8 +104,9 @@ def entitle(
     what = f"busiest {cell}" if show == "sum" else f"busiest {format_duration(bins.width)}"
     where = f"in the {cell} of {first}" if show == "peak" and cell else first
     more = f" and {times - 1:,} more" if times > 1 else ""
+    top = f"; {what}: {most:,.0f} ({where}{more})" if most else ""
     ax.set_title(
-        f"{bins.values.sum():,.0f} ticks; {what}: {most:,.0f} ({where}{more})",
+        f"{bins.values.sum():,.0f} ticks{top}",
         loc="left",
         fontsize=10,
         pad=pad,

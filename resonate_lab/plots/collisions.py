@@ -8,11 +8,18 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from resonate_lab.errors import FrameError
 from resonate_lab.instants import format_duration, format_instant
-from resonate_lab.plots.drawing import CURVE_POINTS, as_days, empty, new_axes, round_span, time_axis
+from resonate_lab.plots.drawing import (
+    CURVE_POINTS,
+    as_days,
+    count_axis,
+    empty,
+    new_axes,
+    round_span,
+    time_axis,
+)
 
 __all__ = ["running_curve"]
 
@@ -81,8 +88,7 @@ def running_curve(running: pd.Series, *, ax: Axes | None = None, **kwargs: Any) 
             bbox_to_anchor=(1, 1), ncols=2, fontsize=8, frameon=False,
         )  # fmt: skip
     ax.set_ylim(bottom=0)
-    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    count_axis(ax.yaxis)
     ax.set_ylabel("runs at once")
     time_axis(ax, f"time (UTC), {format_instant(int(at[0]))} to {format_instant(int(at[-1]))}")
     for side in ("top", "right"):

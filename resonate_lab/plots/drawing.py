@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import io
+import unicodedata
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from typing import ParamSpec
+from typing import Any, ParamSpec
 
 import matplotlib.dates as mdates
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import MultipleLocator
+from matplotlib.ticker import Locator, MaxNLocator
 
 from resonate_lab._html import plain
 from resonate_lab.errors import FrameError
@@ -24,9 +26,11 @@ __all__ = [
     "SPANS",
     "WIDTH",
     "as_days",
+    "count_axis",
     "days",
     "duration_axis",
     "empty",
+    "ink",
     "lanes_height",
     "ms_of",
     "name_lanes",
@@ -41,12 +45,18 @@ __all__ = [
 WIDTH = 11  # inches
 CURVE_POINTS = 800  # of a curve; more would share pixels
 _NAME_LENGTH = 36
+_LEFTWARD = ("R", "AL", "AN")  # Unicode's classes of what is written from right to left
 SPANS = tuple(  # ms: the lengths of time that a point of a curve or a bar may stand for
     seconds * 1000
     for seconds in (
         *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10_800, 21_600, 43_200),
         *(86_400, 604_800, 2_419_200, 31_536_000),
     )
+)
+_DURATIONS = (  # ms: the steps of an axis of durations, from milliseconds to centuries
+    *(1, 2, 5, 10, 20, 50, 100, 200, 500),
+    *(span for span in SPANS if span <= 86_400_000),
+    *(86_400_000 * n for n in (2, 7, 14, 28, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)),
 )
 _PNG_DPI = 160  # sharp on paper and on a dense screen
 _off_screen = ContextVar("_off_screen", default=False)
@@ -133,19 +143,29 @@ def round_span(least: float) -> int:
 
 def empty(ax: Axes, message: str) -> Axes:
     """Write why there is nothing to draw, and return the Axes."""
-    ax.text(0.5, 0.5, message, ha="center", va="center", transform=ax.transAxes, alpha=0.7)
+    ax.text(
+        0.5, 0.5, message, ha="center", va="center", transform=ax.transAxes, alpha=0.7,
+        parse_math=False,
+    )  # fmt: skip
     ax.set_xticks([])
     ax.set_yticks([])
-    ax.set_xlabel("time (UTC)")
     return ax
+
+
+def ink(ax: Axes) -> str:
+    """Return the colour in which an Axes is lettered: black, or light where its style is dark."""
+    return str(ax.xaxis.label.get_color())
 
 
 def name_text(name: str) -> str:
     """Return an id as text that is safe to draw; a long one keeps its head and its tail."""
     text = plain(name, None)
-    if len(text) <= _NAME_LENGTH:
-        return text
-    return f"{text[: _NAME_LENGTH // 2]}…{text[1 - _NAME_LENGTH // 2 :]}"
+    if len(text) > _NAME_LENGTH:
+        text = f"{text[: _NAME_LENGTH // 2]}…{text[1 - _NAME_LENGTH // 2 :]}"
+    if any(unicodedata.bidirectional(letter) in _LEFTWARD for letter in text):
+        # Between two marks it turns neither the sentence around it nor the next name.
+        return f"\u200e{text}\u200e"
+    return text
 
 
 def name_lanes(ax: Axes, names: Sequence[str]) -> None:
@@ -158,17 +178,57 @@ def name_lanes(ax: Axes, names: Sequence[str]) -> None:
     ax.set_ylim(len(names) - 0.5, -0.5)
 
 
-def duration_axis(ax: Axes, end: float, label: str) -> None:
-    """Let the x axis show durations up to `end`, in seconds, on round steps."""
+def count_axis(axis: Axis) -> None:
+    """Let an axis show counts: whole numbers, as many as it has room for."""
+    axis.set_major_locator(
+        MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True, min_n_ticks=1)
+    )
+    axis.set_major_formatter("{x:,.0f}")
+
+
+class _Durations(Locator):
+    """Round durations, in seconds, as many as an axis has room for."""
+
+    axis: Any
+
+    def __call__(self) -> Sequence[float]:
+        return self.tick_values(*self.axis.get_view_interval())
+
+    def tick_values(self, vmin: float, vmax: float) -> Sequence[float]:
+        """Return the ticks of a span that begins at nothing."""
+        # Beside matplotlib's three letters a tick, since these have up to ten.
+        room = min(max(self.axis.get_tick_space() // 2, 2), 7)
+        fitting = (span for span in _DURATIONS if vmax * 1000 / span < room + 0.5)
+        ticks: list[float] = np.arange(0, vmax, next(fitting, _DURATIONS[-1]) / 1000).tolist()
+        return ticks
+
+
+def duration_axis(ax: Axes, label: str) -> None:
+    """Let the x axis show durations, in seconds from 0, on round steps."""
     ax.xaxis.set_major_formatter(lambda second, _: format_duration(round(second * 1000)))
-    step = next((span for span in SPANS if end * 1000 / span <= 7), SPANS[-1])
-    ax.xaxis.set_major_locator(MultipleLocator(step / 1000))
+    ax.xaxis.set_major_locator(_Durations())
     ax.set_xlabel(label, fontsize=8.5)
+
+
+class _Instants(mdates.AutoDateLocator):
+    """As many ticks as an axis has room for; matplotlib's own are a dozen on the shortest."""
+
+    axis: Any
+
+    def __init__(self) -> None:
+        super().__init__(tz="UTC")  # type: ignore[no-untyped-call]
+        self._most = dict(self.maxticks)
+
+    def get_locator(self, dmin: Any, dmax: Any) -> Any:
+        """Return the locator for a span, as matplotlib asks for it before each drawing."""
+        room = max(self.axis.get_tick_space(), 2)
+        self.maxticks = {unit: min(most, room) for unit, most in self._most.items()}
+        return super().get_locator(dmin, dmax)  # type: ignore[no-untyped-call]
 
 
 def time_axis(ax: Axes, label: str) -> None:
     """Let the x axis show UTC instants, concisely, with a label below."""
-    locator = mdates.AutoDateLocator(tz="UTC")  # type: ignore[no-untyped-call]
+    locator = _Instants()
     ax.xaxis.set_major_locator(locator)
     ax.xaxis.set_major_formatter(
         mdates.ConciseDateFormatter(locator, tz="UTC", show_offset=False)  # type: ignore[no-untyped-call]

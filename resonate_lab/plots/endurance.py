@@ -98,7 +98,7 @@ def endurance(
         )
     furthest = max(float(seconds.max()), allowed) or 1.0
     ax.set_xlim(0, furthest * 1.02)
-    duration_axis(ax, furthest, f"time after the stop at {format_instant(begin)}")
+    duration_axis(ax, f"time after the stop at {format_instant(begin)}")
     ax.set_title(
         f"the dashed line: all together bear {format_duration(end - begin)}; the bars: how long "
         "each would alone",

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator
 
 from resonate_lab.errors import FrameError
 from resonate_lab.instants import format_duration, format_instant
@@ -25,6 +25,7 @@ _COLORS = "cividis"  # apart in every colour vision, and its lightness alone tel
 _OUTSIDE = "#d9d9d9"
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _DAYS_NAMED = 45  # more days than that have no room for their names
+_DAY_POINTS = 12  # the room that a day's name needs
 _WEEKS_NAMED = 10
 _FRAMED = 12  # cells; more frames say nothing
 
@@ -76,9 +77,10 @@ def hour_by_day(
     ax.set_ylabel("hour of the day (UTC)")
     _name_days(ax, first, last)
     day, hour = np.divmod(busiest(grid.T.ravel()), 24)
-    _outline(ax, first + day, hour)
+    most = float(np.nanmax(grid))
+    _outline(ax, first + day, hour, most)
     top = format_instant((first + int(day[0])) * _DAY + int(hour[0]) * _HOUR)
-    entitle(ax, bins, show, "hour", float(np.nanmax(grid)), top, len(day))
+    entitle(ax, bins, show, "hour", most, top, len(day))
     return ax
 
 
@@ -136,12 +138,13 @@ def hour_by_weekday(
     ax.set_xticks(range(0, 24, 3), [f"{hour:02d}:00" for hour in range(0, 24, 3)])
     ax.set_xlabel(f"hour of the day (UTC), {window(bins)}", fontsize=8.5)
     day, hour = np.divmod(busiest(values), 24)
-    _outline(ax, hour, day)
+    most = float(np.nanmax(values))
+    _outline(ax, hour, day, most)
     more = f" and {len(day) - 1:,} more" if len(day) > 1 else ""
-    most = f"{np.nanmax(values):,.1f}".removesuffix(".0")
+    many = f"{most:,.1f}".removesuffix(".0") if most >= 0.1 else f"{most:.2g}"
+    top = f"; busiest: {_WEEKDAYS[day[0]]} {hour[0]:02d}:00{more} with {many} {what}"
     ax.set_title(
-        f"{bins.values.sum():,.0f} ticks; busiest: {_WEEKDAYS[day[0]]} {hour[0]:02d}:00{more} with "
-        f"{most} {what}",
+        f"{bins.values.sum():,.0f} ticks{top if most else ''}",
         loc="left",
         fontsize=10,
     )
@@ -221,10 +224,11 @@ def calendar(
         _write_days(ax, mesh, days, row, column, values)
     _name_weeks(ax, days, row, column, shape, banded)
     top_days = busiest(values)
-    _outline(ax, column[top_days], row[top_days])
+    most = float(np.nanmax(values))
+    _outline(ax, column[top_days], row[top_days], most)
     if words:
         top = str(days[top_days[0]])
-        entitle(ax, bins, show, "day", float(np.nanmax(values)), top, len(top_days))
+        entitle(ax, bins, show, "day", most, top, len(top_days))
     return ax
 
 
@@ -265,19 +269,21 @@ def _heat(
     kwargs: dict[str, Any],
     scale: str | None,
 ) -> QuadMesh:
-    lowest, highest = float(np.nanmin(grid)), max(float(np.nanmax(grid)), 1)
+    lowest, highest = float(np.nanmin(grid)), float(np.nanmax(grid)) or 1.0
     # From 0, unless that would leave all cells alike; but a tenth is no great difference.
     base = 0 if lowest < highest / 2 else min(lowest, 0.9 * highest)
     look: dict[str, Any] = {"cmap": _COLORS, "vmin": base, "vmax": highest}
     if max(grid.shape) <= 60:
-        look |= {"edgecolors": "white", "linewidth": 0.4}
+        look |= {"edgecolors": ax.figure.get_facecolor(), "linewidth": 0.4}
     mesh = ax.pcolormesh(x, y, np.ma.masked_invalid(grid), **(look | kwargs))
     ax.set_facecolor(_OUTSIDE)
     if scale is not None:
         bar = ax.figure.colorbar(mesh, ax=ax, pad=0.015, aspect=30)
         bar.set_label(scale, fontsize=8.5)
-        bar.ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
-        bar.ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+        # A mean may be less than one.
+        ticks = MaxNLocator(6, integer=highest >= 1, min_n_ticks=1)
+        bar.ax.yaxis.set_major_locator(ticks)
+        bar.ax.yaxis.set_major_formatter("{x:,.0f}" if highest >= 1 else "{x:g}")
         bar.ax.tick_params(labelsize=8)
     ax.tick_params(labelsize=8.5, length=0)
     for spine in ax.spines.values():
@@ -285,9 +291,9 @@ def _heat(
     return mesh
 
 
-def _outline(ax: Axes, x: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
+def _outline(ax: Axes, x: npt.NDArray[Any], y: npt.NDArray[Any], most: float) -> None:
     """Frame the busiest cells, where they are few, in two tones that show on any colour."""
-    if len(x) > _FRAMED:
+    if len(x) > _FRAMED or not most:
         return
     corners = np.array([(0, 0), (1, 0), (1, 1), (0, 1), (0, 0)]) - 0.5
     cells = (Path(corners + cell, closed=True) for cell in np.column_stack([x, y]))
@@ -300,12 +306,14 @@ def _name_days(ax: Axes, first: int, last: int) -> None:
     days = np.arange(first, last + 1)
     dates = days.astype("datetime64[D]")
     if len(days) <= _DAYS_NAMED:
-        labels = [
-            f"{date.day}\n{_WEEKDAYS[date.weekday()][:2]}"
-            + (f"\n{date:%b %Y}" if date.day == 1 or at == 0 else "")
-            for at, date in enumerate(dates.tolist())
-        ]
-        ax.set_xticks(days, labels, fontsize=7.5)
+        room = ax.get_window_extent().width * 72 / ax.figure.dpi / _DAY_POINTS
+        step = max(1, -(-len(days) // max(int(room), 1)))
+        named, month, labels = dates[::step].tolist(), None, []
+        for date in named:
+            first_of_month = "" if date.month == month else f"\n{date:%b %Y}"
+            labels.append(f"{date.day}\n{_WEEKDAYS[date.weekday()][:2]}{first_of_month}")
+            month = date.month
+        ax.set_xticks(days[::step], labels, fontsize=7.5)
     else:
         months = dates.astype("datetime64[M]")
         begins = np.flatnonzero(np.diff(months.astype(np.int64), prepend=-1))

@@ -14,6 +14,7 @@ from resonate_lab.plots.drawing import (
     as_days,
     days,
     empty,
+    ink,
     lanes_height,
     name_lanes,
     new_axes,
@@ -103,11 +104,11 @@ def lifelines(
     ax.hlines(at, np.minimum(end, limit), np.maximum(end, limit), color="#888888", lw=0.8, zorder=1)
     ax.plot(limit, at, "|", color="#888888", ms=9, mew=1, label="deadline", zorder=1)
     ax.hlines(at, begin, end, **{"colors": colors, "lw": 3, "alpha": 0.55, "zorder": 2, **kwargs})
-    ax.plot(begin, at, "o", color="black", mfc="white", ms=5, label="created", zorder=3)
+    ax.plot(begin, at, "o", color=ink(ax), mfc=ax.get_facecolor(), ms=5, label="created", zorder=3)
     _end_markers(ax, rows, at, end)
     if told is not None and len(told):
         row = pd.Index(rows["id"]).get_indexer(pd.Index(told["promise_id"]))
-        ax.plot(days(told["at"]), row - 0.25, "|", color="black", ms=5, mew=1, label="dispatched")
+        ax.plot(days(told["at"]), row - 0.25, "|", color=ink(ax), ms=5, mew=1, label="dispatched")
     names = rows["id"].tolist() + ([f"and {more:,} more"] if more else [])
     name_lanes(ax, names)
     first, last = (

@@ -7,16 +7,15 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import StrMethodFormatter
 
 from resonate_lab.instants import format_duration, format_instant
 from resonate_lab.plots.bins import Bins, busiest, entitle, window
-from resonate_lab.plots.drawing import empty, new_axes, time_axis
+from resonate_lab.plots.drawing import count_axis, empty, ink, new_axes, time_axis
 
 __all__ = ["load_curve"]
 
 # Line styles tell the curves apart where colours do not.
-_CURVES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"), ("#000000", "-."))
+_CURVES = (("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", ":"), ("", "-."))
 
 
 def load_curve(
@@ -70,13 +69,19 @@ def load_curve(
         if not several and bins.span > bins.width:
             ax.fill_between(at, mean, step="post", color="#b5b5b5", lw=0, label="mean", zorder=1)
         color, style = _CURVES[(number - several) % len(_CURVES)]
-        look: dict[str, Any] = {"color": color, "ls": style, "lw": 1.0, "label": label, "zorder": 2}
+        look: dict[str, Any] = {
+            "color": color or ink(ax),
+            "ls": style,
+            "lw": 1.0,
+            "label": label,
+            "zorder": 2,
+        }
         ax.plot(at, highest, drawstyle="steps-post", **(look | kwargs))
     if bound is not None:
-        ax.axhline(bound, color="black", ls=(0, (6, 3)), lw=1.1, label=f"bound {bound:,}", zorder=3)
+        ax.axhline(bound, color=ink(ax), ls=(0, (6, 3)), lw=1.1, label=f"bound {bound:,}", zorder=3)
     bins = next(iter(every.values()))
     ax.set_ylim(bottom=0)
-    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    count_axis(ax.yaxis)
     note = f"\n(highest of each {format_duration(bins.span)})" if bins.span > bins.width else ""
     ax.set_ylabel(f"ticks in {format_duration(bins.width)}{note}")
     time_axis(ax, f"time (UTC), {window(bins)}")

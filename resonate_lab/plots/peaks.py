@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from resonate_lab.instants import format_instant, instant_ms
-from resonate_lab.plots.drawing import empty, lanes_height, name_text, new_axes, require
+from resonate_lab.plots.drawing import count_axis, empty, lanes_height, name_text, new_axes, require
 
 __all__ = ["peak_bars"]
 
@@ -90,8 +89,7 @@ def peak_bars(
         loc="left",
         fontsize=10,
     )
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.xaxis.set_major_formatter("{x:,.0f}")
+    count_axis(ax.xaxis)
     ax.set_xlabel(
         "ticks; a bar is named by the instant (UTC) at which its bin begins", fontsize=8.5
     )

@@ -9,10 +9,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from resonate_lab.instants import format_duration
-from resonate_lab.plots.drawing import empty, lanes_height, name_lanes, new_axes, require
+from resonate_lab.plots.drawing import (
+    count_axis,
+    empty,
+    lanes_height,
+    name_lanes,
+    new_axes,
+    require,
+)
 
 __all__ = ["policy_bars"]
 
@@ -74,8 +80,7 @@ def policy_bars(comparison: pd.DataFrame, *, ax: Axes | None = None, **kwargs: A
         borderaxespad=0.2, handletextpad=0.5, borderpad=0.1,
     )  # fmt: skip
     ax.set_xlim(0, missed.max() * 1.004)  # the last edge is drawn whole
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.xaxis.set_major_formatter("{x:,.0f}")
+    count_axis(ax.xaxis)
     ax.set_xlabel("missed ticks", fontsize=8.5)
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 from resonate_lab.instants import format_duration, format_instant, instant_ms
-from resonate_lab.plots.drawing import empty, lanes_height, name_lanes, new_axes, require
+from resonate_lab.plots.drawing import (
+    count_axis,
+    empty,
+    lanes_height,
+    name_lanes,
+    new_axes,
+    require,
+)
 
 if TYPE_CHECKING:
     from resonate_lab.instants import Instant
@@ -100,8 +106,7 @@ def profile_comparison(
             annotation_clip=False,
         )
     ax.set_xlim(0, max(int(left.max()), 1) * 1.004)  # the last edge is drawn whole
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.xaxis.set_major_formatter("{x:,.0f}")
+    count_axis(ax.xaxis)
     ax.set_xlabel(f"ticks made up for since {format_instant(restart)}", fontsize=8.5)
     ax.legend(
         loc="lower left", bbox_to_anchor=(0, 1), ncols=4, fontsize=8, frameon=False,

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 
 from resonate_lab._html import plain
 from resonate_lab.errors import FrameError
-from resonate_lab.plots.drawing import days, empty, new_axes, require, time_axis
+from resonate_lab.plots.drawing import days, empty, ink, new_axes, require, time_axis
 
 __all__ = ["clock_times"]
 
@@ -62,7 +62,7 @@ def clock_times(
     ax.set_ylim(high, low)
     hours = range(low, high + 1, step)
     ax.set_yticks(hours, [f"{hour:02d}:00" for hour in hours])
-    ax.set_ylabel(f"time of the day ({zone})", parse_math=False)
+    ax.set_ylabel(f"time of the day\n({zone})", parse_math=False)
     ax.grid(axis="y", color="#888888", lw=0.4, alpha=0.5)
     time_axis(ax, "day (UTC); a dashed line stands where the wall clock changes")
     if not len(fires):
@@ -87,7 +87,7 @@ def _mark_changes(ax: Axes, changes: pd.DataFrame) -> None:
     edges = [*days(parts["from_at"]), float(days(changes["until_at"]).max())]
     ax.set_xlim(edges[0], edges[-1])
     for edge in edges[1:-1]:
-        ax.axvline(edge, color="black", ls=(0, (5, 3)), lw=0.9)
+        ax.axvline(edge, color=ink(ax), ls=(0, (5, 3)), lw=0.9)
     if len(parts) > _CHANGES_NAMED:
         return
     for left, right, offset in zip(edges, edges[1:], parts["offset"], strict=False):

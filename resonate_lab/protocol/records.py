@@ -244,10 +244,14 @@ class Records(list[R]):
     """A list of records that a notebook shows as a table."""
 
     def _repr_html_(self) -> str:
+        return self._first_of(len(self))
+
+    def _first_of(self, total: int) -> str:
+        """Return a table of the first ten of so many, as HTML."""
         if not self:
             return table([], ["nothing found"])
         rows = [[text for _, text in record._shown()] for record in self[:10]]
-        return table(rows, [name for name, _ in self[0]._shown()], total=len(self))
+        return table(rows, [name for name, _ in self[0]._shown()], total=total)
 
 
 class Ticks(NamedTuple):

@@ -146,7 +146,7 @@ class Collisions(Answer):
         columns = ["schedule_a", "schedule_b", "collisions", "overlap", "longest"]
         shown = self.pairs[columns].head(10)
         rows = [
-            (a, b, f"{n:,}", *(format_duration(int(d.total_seconds() * 1000)) for d in spans))
+            (a, b, int(n), *(format_duration(int(d.total_seconds() * 1000)) for d in spans))
             for a, b, n, *spans in shown.itertuples(index=False)
         ]
         table = _html.table(rows, columns, total=len(self.pairs))

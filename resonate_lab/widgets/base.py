@@ -26,6 +26,7 @@ __all__ = [
     "WHOLE_LABEL",
     "Live",
     "bare_axes",
+    "bare_slider",
     "body",
     "button",
     "control",
@@ -58,6 +59,11 @@ WHOLE_LABEL = {"description_width": "initial"}
 def control(basis: str) -> dict[str, str]:
     """Return the layout of a control that is about so wide."""
     return {"flex": f"1 1 {basis}", "width": "auto", "min_width": "0"}
+
+
+def bare_slider(basis: str) -> dict[str, str]:
+    """Return the layout of a slider without a number beside it: its knob stands out at the end."""
+    return control(basis) | {"margin": "2px 1em 2px 2px"}
 
 
 def button(name: str, tooltip: str) -> ipywidgets.Button:
@@ -150,8 +156,14 @@ def figures(numbers: dict[str, int]) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return a message of the package as a sentence, safe to show."""
-    return f"{_html.escape(text[:1].upper() + text[1:], 800)}."
+    """Return a message of the package as a sentence, safe to show.
+
+    One that begins with the name of an argument begins with the name of its control.
+    """
+    first, blank, rest = text.partition(" ")
+    if first.isidentifier():
+        first = first.replace("_", " ")
+    return f"{_html.escape(first[:1].upper() + first[1:] + blank + rest, 800)}."
 
 
 def problem(error: ResonateLabError) -> str:
@@ -174,7 +186,7 @@ def bare_axes(height: float, left: float, below: float = 0.5) -> Axes:
     """
     figure = Figure(figsize=(10, height), dpi=100)
     Canvas(figure)
-    ax = figure.add_axes((left, below / height, 0.99 - left, 1 - (below + 0.1) / height))
+    ax = figure.add_axes((left, below / height, 0.975 - left, 1 - (below + 0.1) / height))
     ax.set_title("", y=1)
     ax.xaxis.set_label_coords(0.5, 0.22 / height, transform=figure.transFigure)
     ax.yaxis.set_label_coords(0, 0.5)

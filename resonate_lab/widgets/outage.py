@@ -24,6 +24,7 @@ from resonate_lab.widgets.base import (
     ROWS,
     WHOLE_LABEL,
     bare_axes,
+    bare_slider,
     body,
     control,
     emptied,
@@ -172,7 +173,7 @@ class OutageSimulator(Answering):
             tooltip="Drag an end, or go to it with Tab and move it with the arrow keys",
             readout=False,  # too long for its place; the first line of the answer says it
             style=WHOLE_LABEL,
-            layout=control("36em"),
+            layout=bare_slider("36em"),
         )
         self.timeout = ipywidgets.Combobox(
             value=timeout,
@@ -194,7 +195,7 @@ class OutageSimulator(Answering):
             options=[(_OWN, ""), *((name, name) for name in (*known, *policies.VARIANTS))],
             description="Missed runs",
             style=WHOLE_LABEL,
-            layout=control("17em"),
+            layout=control("20em"),
         )
         self.counters = ipywidgets.HTML(layout=ANSWER)
         self.picture = ipywidgets.Image(format="png", layout=PICTURE)
@@ -327,4 +328,4 @@ def _tables(asked: WhatIf, lanes: Sequence[str]) -> str:
     )
     signs = state_signs(asked.ticks)
     said = f"<p>{signs}a sign stands at a tick's logical time, a line leads to its firing.</p>"
-    return body(said, *shown_tables)
+    return body(said if signs else "", *shown_tables)

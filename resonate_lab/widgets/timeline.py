@@ -16,9 +16,9 @@ from resonate_lab.widgets.base import (
     PICTURE,
     WHOLE_LABEL,
     bare_axes,
+    bare_slider,
     body,
     button,
-    control,
     emptied,
     picture_tag,
     png,
@@ -115,12 +115,13 @@ class TickTimeline(Answering):
             options=[(format_duration(span), span) for span in spans],
             value=spans[0],
             description="Window",
+            readout=False,  # too long for its place; the first line of the answer says it
             style=WHOLE_LABEL,
-            layout=control("18em"),
+            layout=bare_slider("18em"),
         )
         self.place = ipywidgets.FloatSlider(
             value=0.5, min=0, max=1, step=1 / _STEPS, description="Middle", readout=False,
-            style=WHOLE_LABEL, layout=control("18em"),
+            style=WHOLE_LABEL, layout=bare_slider("18em"),
         )  # fmt: skip
         self.earlier = button("◀ Earlier", "Half a window back")
         self.later = button("Later ▶", "Half a window on")
@@ -175,14 +176,17 @@ class TickTimeline(Answering):
         self.picture.layout.display = None
 
     def _words(self) -> str:
+        if self._ticks.empty:
+            return body('<p role="status">There is no tick.</p>')
         begin, end = self.window
         at = self._ticks["scheduled_at"]
         low, high = at.searchsorted([timestamp(begin), timestamp(end + 1)])
         lanes = f", in the {len(self._lanes):,} schedules drawn and others" * (
             len(self._lanes) < len(self._ticks["schedule_id"].cat.categories)
         )
+        due = "1 tick of {} is" if high - low == 1 else f"{high - low:,} ticks of {{}} are"
         return body(
-            f'<p role="status">{high - low:,} ticks of {len(at):,} are due from '
+            f'<p role="status">{due.format(f"{len(at):,}")} due from '
             f"{format_instant(begin)} to {format_instant(end)}, "
             f"{format_duration(end - begin)}{lanes}.</p>",
             f"<p>{self._signs}a sign stands at a tick's logical time. Where ticks are many, each "
