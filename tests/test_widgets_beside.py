@@ -93,6 +93,33 @@ async def moved(widget, **values):
         await settled(widget)
 
 
+class TestWorkThatFails:
+    def test_says_so_on_the_page_until_there_is_an_answer(self, monkeypatch):
+        whole = outage_module.what_if
+
+        def short_of_memory(*args, **kwargs):
+            raise MemoryError("<b>no room</b>")
+
+        async def driven():
+            widget = OutageSimulator(fleet(), *DOWN)
+            await settled(widget)
+            monkeypatch.setattr(outage_module, "what_if", short_of_memory)
+            widget.timeout.value = "7d"
+            raised = (await asyncio.wait({widget._work}))[0].pop().exception()
+            bar = widget.progress
+            failed = bar.description, bar.bar_style, bar.layout.visibility
+            monkeypatch.setattr(outage_module, "what_if", whole)
+            await moved(widget, timeout="1h")
+            after = bar.bar_style, bar.layout.visibility
+            widget.close()
+            return raised, failed, after
+
+        raised, failed, after = asyncio.run(driven())
+        assert isinstance(raised, MemoryError)
+        assert failed == ("No answer: MemoryError('<b>no room</b>')", "danger", "visible")
+        assert after == ("", "hidden")
+
+
 class TestTheKernelComputesNothingLong:
     def test_of_an_outage(self, held):
         async def driven():

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import ipywidgets
 
+from resonate_lab._html import plain
 from resonate_lab.widgets.base import Live
 
 __all__ = ["Answering", "Beside", "Superseded", "running_loop"]
@@ -61,8 +62,10 @@ class Beside(Live):
         ------
         Superseded
             the widget was closed; or raised by the work itself
+        Exception
+            whatever else the work raises; the bar says so on the page
         """
-        self._share = 0.0
+        self._share, self.progress.bar_style = 0.0, ""
         found = asyncio.get_running_loop().run_in_executor(None, work, *given)
         try:
             while not (await asyncio.wait({found}, timeout=_LOOK_EVERY))[0]:
@@ -74,9 +77,14 @@ class Beside(Live):
                 self.progress.layout.visibility = "visible"
         finally:
             self.progress.layout.visibility = "hidden"
+        error = found.exception()
         if self._closed:
-            found.exception()
             raise Superseded
+        if error is not None and not isinstance(error, Superseded):
+            # What a task raises is read by nobody; an old answer must not stand for a new one.
+            self.progress.description = plain(f"No answer: {error!r}")
+            self.progress.bar_style = "danger"
+            self.progress.layout.visibility = "visible"
         return found.result()
 
 
@@ -115,6 +123,7 @@ class Answering(Beside):
         loop = running_loop()
         if loop is None or self._light():
             self._shown = self._asked
+            self.progress.layout.visibility = "hidden"
             self._show(self._answered(self._question()))
         elif not self._busy:
             self._work = loop.create_task(self._answer_beside())
