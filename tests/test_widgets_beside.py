@@ -484,3 +484,11 @@ class TestClosing:
             assert widget.progress.layout.visibility == "hidden"
 
         asyncio.run(driven())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_terminal_is_told_in_one_line_where_the_widget_can_be_seen(name, ticks, fired):
+    widget, _ = made(name, ticks, fired)
+    told = f"<{name}: for a notebook page; .static() is its answer as HTML>"
+    assert repr(widget) == widget._repr_mimebundle_()["text/plain"] == told
+    widget.close()

@@ -114,6 +114,10 @@ class Live(ipywidgets.VBox):  # type: ignore[misc]  # ipywidgets has no types
     def _follow(self, _change: object = None) -> None:
         raise NotImplementedError
 
+    def __repr__(self) -> str:
+        # A terminal would be told the layout of every control.
+        return f"<{type(self).__name__}: for a notebook page; .static() is its answer as HTML>"
+
     def close(self) -> None:
         """Stop following the controls, and take the widget with all its parts off the page."""
         self._closed = True
