@@ -274,7 +274,8 @@ def _more(ax: Axes, ticks: pd.DataFrame, shown: npt.NDArray[np.bool_], lanes: in
         return
     ax.set_ylim(lanes + 0.5, -0.5)
     ax.annotate(
-        f"and {schedules:,} more schedule{'s' if schedules > 1 else ''} with {len(rest):,} ticks",
+        f"and {schedules:,} more schedule{'s' if schedules > 1 else ''} with {len(rest):,} "
+        f"tick{'s' * (len(rest) != 1)}",
         (0.01, lanes),
         xycoords=ax.get_yaxis_transform(),
         va="center",
@@ -297,8 +298,9 @@ def _entitle(ax: Axes, ticks: pd.DataFrame, down: Outages | None) -> None:
     born = int(ticks["state"].isin(_BORN_SETTLED).sum())
     _say(
         ax,
-        f"{format_duration(length)} down: {len(ticks):,} missed ticks, "
-        f"{sent:,} execute messages at restart, {born:,} promises born expired",
+        f"{format_duration(length)} down: {len(ticks):,} missed tick{'s' * (len(ticks) != 1)}, "
+        f"{sent:,} execute message{'s' * (sent != 1)} at restart, "
+        f"{born:,} promise{'s' * (born != 1)} born expired",
         (outages[0][0], outages[-1][1]),
         _MARKED,
     )
