@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from resonate_lab.errors import FrameError
 from resonate_lab.instants import format_duration, format_instant
 from resonate_lab.plots.bins import Bins, busiest, entitle, window
-from resonate_lab.plots.drawing import empty, new_axes
+from resonate_lab.plots.drawing import empty, ink, new_axes
 
 __all__ = ["calendar", "hour_by_day", "hour_by_weekday"]
 
@@ -338,9 +338,10 @@ def _month_edges(
         for y, x in np.argwhere((here != place) & (here >= 0) & (place >= 0)).tolist():
             low, left = y + 0.5 * (1 if down else -1), x + 0.5 * (1 if right else -1)
             lines.append([(left, low), (left + down, low + right)])
-    # Each in white as well, below it, since black is lost on the days of few ticks.
+    # Each in the paper's colour as well, below it, since ink is lost on some days.
     n = len(lines)
-    colors, widths = ["white"] * n + ["black"] * n, [2.8] * n + [1.2] * n
+    paper = ax.figure.get_facecolor()
+    colors, widths = [paper] * n + [ink(ax)] * n, [2.8] * n + [1.2] * n
     ax.add_collection(LineCollection(lines * 2, colors=colors, linewidths=widths, zorder=3))
 
 
@@ -356,10 +357,10 @@ def _write_days(
         if np.isnan(value):
             continue
         red, green, blue, _ = mesh.cmap(mesh.norm(value))
-        ink = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "white"
+        written = "black" if 0.3 * red + 0.59 * green + 0.11 * blue > 0.5 else "white"
         name = f"{day:%b} {day.day}" if day.day == 1 or day == days[0] else f"{day.day}"
-        ax.text(x - 0.45, y - 0.42, name, color=ink, fontsize=6.5, va="top")
-        ax.text(x, y + 0.14, f"{value:,.0f}", color=ink, fontsize=8, ha="center", va="center")
+        ax.text(x - 0.45, y - 0.42, name, color=written, fontsize=6.5, va="top")
+        ax.text(x, y + 0.14, f"{value:,.0f}", color=written, fontsize=8, ha="center", va="center")
 
 
 def _name_weeks(
