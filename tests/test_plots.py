@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.figure import Figure
 
 from resonate_lab import plots
 from resonate_lab.errors import FrameError
-from resonate_lab.whatif import load, what_if
+from resonate_lab.whatif import audit, load, to_utc, what_if
 
 DOWN = ("2024-01-01 00:10", "2024-01-01 06:10")
 TAGS = {"resonate:target": "poll://any@x"}
@@ -540,3 +541,105 @@ class TestLoadCurve:
         labels = [text.get_text() for text in ax.get_legend().get_texts()]
         assert labels == ["before: peak 2", "after: peak 1", "bound 1,500"]
         assert "highest of each 1 h" in ax.get_ylabel()
+
+
+def labels(axis):
+    axis.axes.figure.canvas.draw()
+    low, high = sorted(axis.get_view_interval())
+    ticks = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
+    return [label for at, label in ticks if low <= at <= high]
+
+
+class TestAnyFigure:
+    """What a picture says in a figure that somebody else has made."""
+
+    SPANS = ("1min", "20min", "5h", "64h", "6D", "18D", "90D", "400D", "9000D", "36500D")
+
+    def drawn(self, span, width):
+        start = pd.Timestamp("2000-01-05 17:45", tz="UTC")
+        at = pd.date_range(start, start + pd.Timedelta(span), periods=50)
+        figure = Figure(figsize=(width, 3))
+        FigureCanvasAgg(figure)
+        return plots.load_curve(pd.Series(1, at), ax=figure.subplots())
+
+    @pytest.mark.parametrize("width", [3, 4.5, 6.5, 11])
+    @pytest.mark.parametrize("span", SPANS)
+    def test_instants_on_the_axis_of_time_do_not_touch(self, span, width):
+        boxes = [label.get_window_extent() for label in labels(self.drawn(span, width).xaxis)]
+        assert boxes
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+    @pytest.mark.parametrize("span", SPANS)
+    def test_no_instant_is_a_bare_number_that_could_be_anything(self, span):
+        told = [label.get_text() for label in labels(self.drawn(span, 11).xaxis)]
+        assert [text for text in told if text.isdigit() and len(text) < 4] == []
+
+    def test_larger_letters_make_fewer_instants(self):
+        with mpl.rc_context({"font.size": 16}):
+            boxes = [label.get_window_extent() for label in labels(self.drawn("64h", 11).xaxis)]
+        assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+    def test_in_a_dark_style_no_line_is_black(self):
+        bins = a_load()
+        promises = pd.DataFrame({"id": ["a"], "state": ["pending"]})
+        for name in ("created_at", "timeout_at", "settled_at"):
+            promises[name] = bins.index[:1]
+        told = pd.DataFrame({"promise_id": ["a"], "at": bins.index[:1]})
+        with plt.style.context("dark_background"):
+            pictures = [
+                plots.load_curve(dict.fromkeys("abcde", bins), bound=3, ax=plt.figure().gca()),
+                plots.backlog(waiting=bins, empty_at=bins.index[9], ax=plt.figure().gca()),
+                plots.lifelines(promises, dispatched=told, ax=plt.figure().gca()),
+                to_utc("0 9 * * *", "Europe/Berlin", 2026).plot(ax=plt.figure().gca()),
+            ]
+            refused = pd.DataFrame({"reading": ["crontab"], "fields": [5], "verdict": ["refused"]})
+            edge = plots.audit_bars(refused, ax=plt.figure().gca()).patches[0].get_edgecolor()
+        colors = [mpl.colors.to_hex(line.get_color()) for ax in pictures for line in ax.lines]
+        assert "#000000" not in colors
+        assert mpl.colors.to_hex(edge) == "#ffffff"
+
+    def test_what_is_no_picture_of_time_says_nothing_of_time_where_it_is_empty(self):
+        empty = audit(pd.DataFrame({"id": [], "cron": []}, dtype=object))
+        assert empty.plot(ax=Figure().subplots()).get_xlabel() == ""
+
+
+class TestFewTicks:
+    def test_numbers_of_ticks_are_whole_and_none_stands_twice(self):
+        for most in (0, 1, 2, 3):
+            bins = pd.Series(most, pd.date_range("2024", periods=30, freq="1h", tz="UTC"))
+            figure = Figure()
+            FigureCanvasAgg(figure)
+            told = [
+                text.get_text() for text in labels(plots.load_curve(bins, ax=figure.gca()).yaxis)
+            ]
+            assert len(set(told)) == len(told)
+
+    @pytest.mark.parametrize("plot", [plots.hour_by_day, plots.hour_by_weekday, plots.calendar])
+    @pytest.mark.parametrize("most", [0, 1, 2, 5])
+    def test_a_scale_names_no_number_twice(self, plot, most):
+        bins = pd.Series(most, pd.date_range("2024", periods=48, freq="1h", tz="UTC"))
+        figure = Figure()
+        FigureCanvasAgg(figure)
+        plot(bins, ax=figure.gca())
+        told = [text.get_text() for text in labels(figure.axes[1].yaxis)]
+        assert told
+        assert len(set(told)) == len(told)
+
+    def test_a_rare_tick_has_a_mean_above_nothing_and_a_colour_of_its_own(self):
+        figure = Figure()
+        bins = a_load("1h", "2024-01-01", "2024-12-31 23:59:59", cron="0 9 1 1 *")
+        bins[bins.index.hour == 0] = 0
+        ax = plots.hour_by_weekday(bins, ax=figure.gca())
+        assert "Mon 09:00 with 0.019 ticks an hour" in ax.get_title(loc="left")
+        assert ax.collections[0].get_clim() == (0, 1 / 53)
+
+    @pytest.mark.parametrize("plot", LOAD_PLOTS)
+    def test_where_nothing_ticks_no_bin_is_the_busiest(self, plot):
+        bins = pd.Series(0, pd.date_range("2024", periods=48, freq="1h", tz="UTC"))
+        assert plot(bins, ax=Figure().subplots()).get_title(loc="left") == "0 ticks"
+
+    def test_a_single_tick_is_no_ticks(self):
+        down = ("2024-01-01 00:10", "2024-01-01 01:10")
+        fleet = pd.DataFrame({"id": ["a"], "cron": ["0 * * * *"]})
+        title = what_if(fleet, down).plot(ax=Figure().subplots()).get_title(loc="left")
+        assert "1 missed tick, 1 execute message at restart, 0 promises born" in title

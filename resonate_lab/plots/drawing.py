@@ -217,12 +217,15 @@ class _Instants(mdates.AutoDateLocator):
 
     def __init__(self) -> None:
         super().__init__(tz="UTC")  # type: ignore[no-untyped-call]
-        self._most = dict(self.maxticks)
+        self._most, self._least = dict(self.maxticks), self.minticks
 
     def get_locator(self, dmin: Any, dmax: Any) -> Any:
         """Return the locator for a span, as matplotlib asks for it before each drawing."""
-        room = max(self.axis.get_tick_space(), 2)
+        # Its room is in numbers of three letters; an instant has six, and a gap.
+        room = max(self.axis.get_tick_space() * 3 // 5, 3)
         self.maxticks = {unit: min(most, room) for unit, most in self._most.items()}
+        # Two days may be 48 hours, of which at least every twelfth would be written.
+        self.minticks = min((room - 1) // 2, self._least)
         return super().get_locator(dmin, dmax)  # type: ignore[no-untyped-call]
 
 
@@ -230,7 +233,8 @@ def time_axis(ax: Axes, label: str) -> None:
     """Let the x axis show UTC instants, concisely, with a label below."""
     locator = _Instants()
     ax.xaxis.set_major_locator(locator)
-    ax.xaxis.set_major_formatter(
-        mdates.ConciseDateFormatter(locator, tz="UTC", show_offset=False)  # type: ignore[no-untyped-call]
-    )
+    formatter = mdates.ConciseDateFormatter(locator, tz="UTC", show_offset=False)  # type: ignore[no-untyped-call]
+    # A bare 30 among 10:00 and 10:01, or 06 before 07, could be anything.
+    formatter.formats[2], formatter.formats[5] = "%b-%d", ":%S.%f"
+    ax.xaxis.set_major_formatter(formatter)
     ax.set_xlabel(label, fontsize=8.5)

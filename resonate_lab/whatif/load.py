@@ -89,9 +89,10 @@ class Load(PandasAnswer, pd.Series):  # type: ignore[misc]  # pandas takes more
         whose = "" if self._asked is None else f" of {counted(self._asked.schedules, 'schedule')}"
         bins = _cut(self._bins, begins, width)
         span = f"from {format_instant(bins.start)} to {format_instant(bins.end)}"
-        top = int(values.argmax())
+        top, mean = int(values.argmax()), float(values.mean())
+        few = ".1f" if mean >= 0.05 else ".2g"  # a rare tick is more than none
         return (
-            f"{counted(values.sum(), 'tick')}{whose} {span}: {values.mean():,.1f} in a mean bin of "
+            f"{counted(values.sum(), 'tick')}{whose} {span}: {mean:,{few}} in a mean bin of "
             f"{format_duration(width)}, {values[top]:,} in the busiest "
             f"(at {format_instant(int(begins[top]))})"
         )
