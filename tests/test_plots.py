@@ -633,11 +633,6 @@ class TestFewTicks:
         assert "Mon 09:00 with 0.019 ticks an hour" in ax.get_title(loc="left")
         assert ax.collections[0].get_clim() == (0, 1 / 53)
 
-    @pytest.mark.parametrize("plot", LOAD_PLOTS)
-    def test_where_nothing_ticks_no_bin_is_the_busiest(self, plot):
-        bins = pd.Series(0, pd.date_range("2024", periods=48, freq="1h", tz="UTC"))
-        assert plot(bins, ax=Figure().subplots()).get_title(loc="left") == "0 ticks"
-
     def test_a_single_tick_is_no_ticks(self):
         down = ("2024-01-01 00:10", "2024-01-01 01:10")
         fleet = pd.DataFrame({"id": ["a"], "cron": ["0 * * * *"]})
